@@ -66,6 +66,7 @@ class Join:
         pass_rate: as estimated.
         pass_rate_source: what it was estimated from.
         plan: what the choice makes of the query's plan.
+        is_sketched: the number of distinct keys of the build side was measured; None where it did not finish first.
     """
 
     join_id: str
@@ -77,6 +78,7 @@ class Join:
     pass_rate: float
     pass_rate_source: str
     plan: "JoinPlan"
+    is_sketched: bool | None = None
 
     @property
     def alternatives(self) -> tuple[str, ...]:
@@ -116,6 +118,7 @@ def join_of(decided: JoinDecision, priced: JoinDecision) -> Join:
         for filtered in (False, True)
     }
     plan = plan_of(decided)
+    is_finished = facts.build.already_broadcast or facts.build.partitions > 0
     is_new_broadcast = decided.choice is Strategy.BROADCAST and not facts.build.already_broadcast
     return Join(
         join_id=facts.join_id,
@@ -127,6 +130,7 @@ def join_of(decided: JoinDecision, priced: JoinDecision) -> Join:
         pass_rate=decided.pass_rate,
         pass_rate_source=decided.pass_rate_source or "unknown",
         plan=plan,
+        is_sketched=facts.build.keys.distinct is not None if is_finished else None,
     )
 
 

@@ -137,6 +137,8 @@ class Summary:
         rounds_dropped: those in which one of these was not taken.
         forced_runs: runs with forced options.
         forced_runs_dropped: those whose option was not taken.
+        finished: joins that were decided when the build side had finished.
+        sketched: those whose number of distinct keys was measured.
         pass_rates: joins with a measured pass rate.
         pass_rates_close: those estimated within a factor of 2.
     """
@@ -157,6 +159,8 @@ class Summary:
     rounds_dropped: int
     forced_runs: int
     forced_runs_dropped: int
+    finished: int
+    sketched: int
     pass_rates: int
     pass_rates_close: int
 
@@ -168,6 +172,7 @@ def summary(measured: Sequence[Measured]) -> Summary:
     medians = [both for query in sound if (both := query.beside_spark) is not None]
     controls = [statistics.median(ratios.values()) for query in sound if (ratios := query.control_ratios)]
     own = [statistics.median(ratios.values()) for query in sound if (ratios := query.own_ratios)]
+    sketched = [join.is_sketched for query in measured for join in query.joins if join.is_sketched is not None]
     factors = [one.pass_rate_factor for one in regrets if one.pass_rate_factor is not None]
     return Summary(
         joins=sum(len(query.joins) for query in measured),
@@ -186,6 +191,8 @@ def summary(measured: Sequence[Measured]) -> Summary:
         rounds_dropped=sum(query.rounds_dropped for query in measured),
         forced_runs=sum(query.forced_runs for query in measured),
         forced_runs_dropped=sum(query.forced_runs_dropped for query in measured),
+        finished=len(sketched),
+        sketched=sum(sketched),
         pass_rates=len(factors),
         pass_rates_close=sum(factor <= 2 for factor in factors),
     )

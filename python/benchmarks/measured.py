@@ -89,7 +89,8 @@ class Measured:
         """Whether an arm other than `base_arm` needs further rounds."""
         if self.is_over or not self.is_candidate(arm) or len(self._rounds.get(arm, ())) >= precision.most_runs:
             return False
-        return not is_settled(list(self.ratios(arm).values()), precision)
+        ratios = self._spark_ratios if arm in (PLUGIN.name, OFF.name) else self.ratios(arm)
+        return not is_settled(list(ratios.values()), precision)
 
     def is_candidate(self, arm: str) -> bool:
         """Whether the arm is an option that works."""
@@ -138,6 +139,11 @@ class Measured:
         """Seconds of the plugin's own run per second of its choices forced, in rounds in which it chose the same."""
         others = self._deviating.get(PLUGIN.name, set())
         return {turn: ratio for turn, ratio in self.ratios(PLUGIN.name).items() if turn not in others}
+
+    @property
+    def _spark_ratios(self) -> Ratios:
+        """Seconds of Spark alone per second of the plugin by itself, by round."""
+        return paired_ratios(self._all_seconds(OFF.name), self._all_seconds(PLUGIN.name))
 
     @property
     def beside_spark(self) -> tuple[float, float] | None:

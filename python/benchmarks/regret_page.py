@@ -64,6 +64,10 @@ def _summary(measured: Sequence[Measured]) -> str:
         lines.append(f"noise, the same choices forced twice a round: {whole.noise:.1%} at the median")
     if whole.own_ratio is not None:
         lines.append(f"the plugin by itself beside the same choices forced: {whole.own_ratio:.3f} at the median")
+    if whole.finished:
+        lines.append(
+            f"finished build sides whose distinct keys were measured: {_share(whole.sketched, whole.finished)}"
+        )
     if whole.pass_rates:
         lines.append(f"pass rates within a factor of 2: {whole.pass_rates_close} of {whole.pass_rates}")
     return "".join(f"- {line}\n" for line in lines)

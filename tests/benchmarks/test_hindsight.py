@@ -114,6 +114,18 @@ def test_the_summary_counts_choices_and_sums_what_was_lost() -> None:
     assert (whole.pass_rates, whole.pass_rates_close) == (1, 0)
 
 
+def test_finished_build_sides_without_a_measured_number_of_keys_are_counted() -> None:
+    joins = [
+        replace(_JOIN, join_id=f"inner:a={sketched}", is_sketched=sketched) for sketched in (True, True, False, None)
+    ]
+    measured = Measured("q1", joins)
+    for turn in range(4):
+        for arm in ("pinned", arm_name(joins[0], "broadcast")):
+            measured.add({"arm": arm, "turn": turn, "place": 0, "seconds": 1.0})
+    assert (summary([measured]).sketched, summary([measured]).finished) == (2, 3)
+    assert "finished build sides whose distinct keys were measured: 2 of 3 (67%)" in regret_page([measured], "skew")
+
+
 def test_an_option_with_wrong_rows_is_never_the_best_and_is_listed_first() -> None:
     measured = _measured(broadcast=0.5, filtered_sort_merge=0.9)
     arm = arm_name(_JOIN, "broadcast")
@@ -150,6 +162,19 @@ def test_an_arm_is_held_against_the_nearer_run_of_the_choices_in_the_same_round(
     assert list(measured.ratios("off").values()) == [3.0] * 4
     assert list(measured.ratios("plugin").values()) == [0.4] * 4
     assert list(measured.base.values()) == [15.0] * 4
+
+
+def test_the_plugin_and_spark_run_until_their_own_ratio_is_known() -> None:
+    measured = Measured("q1", [_JOIN])
+    for turn in range(8):
+        for arm, seconds in (("pinned", 10.0), ("plugin", 12.0), ("off", 12.0 + turn % 4)):
+            measured.add({"arm": arm, "turn": turn, "place": 0, "seconds": seconds})
+    # Both are surely slower than the choices forced.
+    assert [measured.is_active(arm, Precision()) for arm in ("plugin", "off")] == [True, True]
+    for turn in range(8, 12):
+        for arm, seconds in (("pinned", 10.0), ("plugin", 12.0), ("off", 13.0)):
+            measured.add({"arm": arm, "turn": turn, "place": 0, "seconds": seconds})
+    assert [measured.is_active(arm, Precision()) for arm in ("plugin", "off")] == [False, False]
 
 
 def test_the_noise_is_the_distance_of_the_same_choices_in_one_round() -> None:

@@ -28,6 +28,10 @@ final case class CostTerm(name: String, nanos: Double)
   *                   + its probe rows misses(i p (its w + hashBytesPerRow), 16 MiB) hashMissNanosPerRow / n
   * group below       i p hashBuildNanosPerRow / n
   *
+  * no filter only, if one is allowed, of each [[PathStep.FilterSource]]. A share above `filter.maxPassRate` counts as 1
+  * other scans       its probe rows (min(1, i / its keys) - min(1, i p / its keys)) (rowPipelineNanosPerRow + its w shuffleNanosPerByte
+  *                   + shuffleNanosPerRow) / n
+  *
   * sort-merge and shuffled hash only
   * build shuffle     z (b (m shuffleNanosPerByte + shuffleNanosPerRow) / n + jobLaunchNanos)    z shuffles that the build side still needs
   *
@@ -109,7 +113,10 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
       case Method.SortMerge    => sortMergeTerms(probeRows * passing)
     }
     val left = if (leavesShuffle(option)) path.leavingTerms(sharedPassRate, shuffle(sharedPassRate)) else Nil
-    reachJoin(passing, shuffles(option)) ++ left ++ buildShuffle(option.method) ++ joined ++ (if (option.withFilter) filterTerms else Nil)
+    val unreduced = if (option.withFilter || !mayFilter) Nil else path.unreducedTerms(passRate)
+    reachJoin(passing, shuffles(option)) ++ unreduced ++ left ++ buildShuffle(option.method) ++ joined ++ (if (option.withFilter)
+                                                                                                             filterTerms
+                                                                                                           else Nil)
   }
 
   private def shuffles(option: JoinOption): Double = {
@@ -136,10 +143,12 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
 
   /** What passes the filter that the shared shuffle would have if the join stayed; everything without one. */
   private lazy val sharedPassRate: Double = {
-    val refusal = FilterChoice.illegal(facts, filter, thresholds).orElse(FilterChoice.gated(facts, passRate, thresholds))
     val pays = thresholds.isClearlyCheaper(price(JoinOption(Method.SortMerge, withFilter = true)), price(JoinOption.SortMerge))
-    if (refusal.isEmpty && pays) passRate else 1.0
+    if (mayFilter && pays) passRate else 1.0
   }
+
+  private lazy val mayFilter: Boolean =
+    FilterChoice.illegal(facts, filter, thresholds).orElse(FilterChoice.gated(facts, passRate, thresholds)).isEmpty
 
   /** One shuffle of the rows that reach the join. */
   private def shuffle(passing: Double): Double = probeRows * passing * prices.shuffled(facts.probe.rowBytes) / slots

@@ -48,6 +48,11 @@ final case class KeyFacts(
   /** Whether a hash join writes, hashes and compares the key as a row instead of looking up a number. */
   def isLookedUpByRow: Boolean = byRow || columns > 1
 
+  /** How many keys there are at most, by their number or their range. */
+  def mostDistinct: Option[Long] = distinct.orElse(min.zip(max).map { case (low, high) =>
+    (BigInt(high) - low + 1).max(BigInt(0)).min(BigInt(Long.MaxValue)).toLong
+  })
+
   /** Key columns whose hash a filter check pays for: the first is charged only alone. */
   def hashedColumns: Long = math.max(if (hashed) 1L else 0L, columns - 1L) + math.max(0L, computed.toLong) * KeyFacts.HashesOfComputed
 }

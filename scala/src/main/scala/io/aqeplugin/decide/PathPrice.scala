@@ -44,6 +44,32 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices
         )
       )
 
+  /** What the joins below that filter other scans leave to do there because no filter reduces their build sides.
+    *
+    * @param passRate
+    *   the share of the rows that a filter would leave
+    */
+  def unreducedTerms(passRate: Double): Seq[CostTerm] = {
+    val sources = path.collect { case step: PathStep.FilterSource => step }
+    if (sources.isEmpty) Nil
+    else
+      Seq(
+        CostTerm(
+          "other scans",
+          sources.map { step =>
+            val more = passing(step, step.rows.toDouble) - passing(step, step.rows * passRate)
+            math.max(0L, step.probeRows) * more * (thresholds(CostRowPipelineNanosPerRow) + prices.shuffled(step.rowBytes)) / slots
+          }.sum
+        )
+      )
+  }
+
+  /** The share of the other scans' rows that passes a filter of so many rows; all of them where it would not be worth it. */
+  private def passing(step: PathStep.FilterSource, rows: Double): Double = {
+    val rate = math.min(1.0, math.max(0.0, rows) / math.max(1L, step.keys))
+    if (rate > thresholds(FilterMaxPassRate)) 1.0 else rate
+  }
+
   /** @param passing
     *   the share of the rows that is left
     */

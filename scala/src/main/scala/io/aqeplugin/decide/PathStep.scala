@@ -1,7 +1,8 @@
 package io.aqeplugin.decide
 
 /** Work of the rows between the scans of a probe side and its join. A row that a filter removes in the scan is spared it, except for a
-  * [[PathStep.Repeat]], which only a filter makes necessary, and a [[PathStep.Shared]], which tells of the join's own shuffle.
+  * [[PathStep.Repeat]], which only a filter makes necessary, a [[PathStep.Shared]], which tells of the join's own shuffle, and a
+  * [[PathStep.FilterSource]], which tells of rows elsewhere.
   *
   * The operators above the join are none: a row that the filter removes would not have reached them. Nor are the shuffle and the sort of the
   * join itself, which depend on its method.
@@ -93,6 +94,22 @@ object PathStep {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
+  /** The build side of a join below, whose finished stage filters the other side of that join: the fewer of its rows are left, the fewer rows
+    * pass there.
+    *
+    * @param rows
+    *   estimated rows of the build side
+    * @param keys
+    *   number of keys that the other side has: of `rows` keys, `rows / keys` of its rows pass
+    * @param probeRows
+    *   estimated rows of the scans that are filtered there
+    * @param rowBytes
+    *   bytes of one of these in memory
+    */
+  final case class FilterSource(rows: Long, keys: Long, probeRows: Long, rowBytes: Long) extends PathStep(FilterSourceName) {
+    def withRows(rows: Long): PathStep = copy(rows = rows)
+  }
+
   val ShuffleName = "shuffle"
   val SortName = "sort"
   val MergeName = "merge"
@@ -101,6 +118,8 @@ object PathStep {
   val GroupName = "group"
   val RepeatName = "repeat"
   val SharedName = "shared"
+  val FilterSourceName = "filter_source"
 
-  val Names: Seq[String] = Seq(ShuffleName, SortName, MergeName, LookupName, BroadcastName, GroupName, RepeatName, SharedName)
+  val Names: Seq[String] =
+    Seq(ShuffleName, SortName, MergeName, LookupName, BroadcastName, GroupName, RepeatName, SharedName, FilterSourceName)
 }

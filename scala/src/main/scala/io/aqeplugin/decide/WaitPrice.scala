@@ -75,7 +75,8 @@ object WaitPrice {
         medianPartitionBytes = (bytes / partitions).toLong,
         alreadyBroadcast = join.sparkStrategy == Strategy.Broadcast
       ),
-      probe = join.probe.withoutKeys
+      // What is saved below is priced by the whole facts of the joins there.
+      probe = join.probe.withoutKeys.withoutSources
     )
   }
 

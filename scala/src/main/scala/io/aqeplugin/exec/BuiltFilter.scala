@@ -36,7 +36,7 @@ final case class FilterSummary(kind: String, sizeBytes: Long, columns: Seq[Colum
 
   /** Without what is known of the keys and not of the filter, which may pass other values. */
   def ofFilterAlone: FilterSummary = copy(columns = columns match {
-    case Seq(only) => Seq(if (kind == FilterKind.SplitBlockBloom.name) only.copy(ranges = Nil) else only)
+    case Seq(only) => Seq((if (kind == FilterKind.SplitBlockBloom.name) only.copy(ranges = Nil) else only).copy(texts = None))
     case several   => several.map(_ => ColumnKeys.Unknown)
   })
 }

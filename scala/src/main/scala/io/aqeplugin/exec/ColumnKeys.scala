@@ -1,5 +1,7 @@
 package io.aqeplugin.exec
 
+import org.apache.spark.unsafe.types.UTF8String
+
 import io.aqeplugin.filters.{AnyOf, CodeRange, EmptySet, ExactSet, KeyFilter, KeyRanges}
 import io.aqeplugin.sketch.ColumnSketch
 
@@ -10,10 +12,21 @@ import io.aqeplugin.sketch.ColumnSketch
   *   values, or there is none
   * @param values
   *   all values in ascending order, if codes are values and they are at most [[ColumnKeys.MaxValues]]
+  * @param texts
+  *   all values, if they are texts and few; their codes are hashes
   * @param small
   *   a filter that passes them all and takes at most [[ColumnKeys.MaxKeptBytes]], for values that the driver checks
   */
-final case class ColumnKeys(ranges: Seq[(Long, Long)], values: Option[Seq[Long]], small: Option[KeyFilter] = None) {
+final case class ColumnKeys(
+    ranges: Seq[(Long, Long)],
+    values: Option[Seq[Long]],
+    small: Option[KeyFilter] = None,
+    texts: Option[Seq[UTF8String]] = None
+) {
+
+  /** Disjoint ranges in ascending order that together hold all texts, as `ranges` hold values. */
+  lazy val textRanges: Seq[(UTF8String, UTF8String)] =
+    texts.fold(Seq.empty[(UTF8String, UTF8String)])(all => TextRanges.of(all.sorted.toIndexedSeq, ColumnKeys.MaxRanges))
 
   /** Whether no key passes. */
   private def isEmpty: Boolean = values.exists(_.isEmpty)
@@ -54,7 +67,8 @@ object ColumnKeys {
   def either(one: ColumnKeys, other: ColumnKeys): ColumnKeys = ColumnKeys(
     hull(one, other),
     for (a <- one.values; b <- other.values; all = (a ++ b).distinct.sorted if all.size <= MaxValues) yield all,
-    for (a <- one.small; b <- other.small) yield new AnyOf(Array(a, b))
+    for (a <- one.small; b <- other.small) yield new AnyOf(Array(a, b)),
+    for (a <- one.texts; b <- other.texts; all = (a ++ b).distinct if all.size <= MaxValues) yield all
   )
 
   private def hull(one: ColumnKeys, other: ColumnKeys): Seq[(Long, Long)] =

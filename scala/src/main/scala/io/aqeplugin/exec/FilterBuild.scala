@@ -52,10 +52,14 @@ object FilterBuild {
     case _                                  => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
   }
 
-  /** Of a key of several columns, what the stage's tasks saw of each. */
+  /** Of a key of several columns, what the stage's tasks saw of each; and of every column the texts that they kept. */
   private def withColumns(built: BuiltFilter, coder: KeyCoder, seen: KeySummary): BuiltFilter = built match {
-    case ready: BuiltFilter.Ready if seen.columns.nonEmpty =>
-      ready.copy(summary = ready.summary.copy(columns = seen.columns.lazyZip(coder.areValues).map(ColumnKeys.ofSketch(_, _))))
+    case ready: BuiltFilter.Ready =>
+      val columns =
+        if (seen.columns.isEmpty) ready.summary.columns else seen.columns.lazyZip(coder.areValues).map(ColumnKeys.ofSketch(_, _))
+      val withTexts =
+        if (seen.texts.isEmpty) columns else columns.lazyZip(seen.texts).map((column, texts) => column.copy(texts = texts))
+      ready.copy(summary = ready.summary.copy(columns = withTexts))
     case other => other
   }
 

@@ -55,6 +55,12 @@ final class KeyCoder private (columns: Array[KeyColumn], val areValues: Seq[Bool
   /** Whether a key is no column, so that it may throw. */
   val computes: Boolean = columns.exists(_.isInstanceOf[ComputedColumn])
 
+  /** For each column, whether it holds texts that are compared byte by byte. */
+  val areTexts: Seq[Boolean] = columns.toSeq.map(_.isText)
+
+  /** The ordinal of the column that each key reads. */
+  def ordinals: Seq[Int] = columns.toSeq.map(_.ordinal)
+
   /** The key's column, if it is a single one. */
   def onlyColumn: Option[KeyColumn] = if (columns.length == 1) columns.headOption else None
 

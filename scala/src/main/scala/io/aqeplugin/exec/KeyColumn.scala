@@ -23,6 +23,9 @@ abstract class KeyColumn(val ordinal: Int) extends Serializable {
   /** The code of the row that [[isNull]] was asked of last, whose key is not null. */
   def code(row: InternalRow): Long
 
+  /** Whether the key is a column of texts that are compared byte by byte. */
+  def isText: Boolean = false
+
   /** Whether nulls of the column may have a key; else their rows are left out before `codes`. */
   def readsNulls: Boolean
 
@@ -159,6 +162,7 @@ object KeyColumn {
   }
 
   private final class StringColumn(ordinal: Int) extends PlainColumn(ordinal) {
+    override def isText: Boolean = true
     def code(row: InternalRow): Long = KeyHasher.hashUtf8(row.getUTF8String(ordinal))
     def javaCode(value: String): String = s"${Hasher}.hashUtf8($value)"
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {

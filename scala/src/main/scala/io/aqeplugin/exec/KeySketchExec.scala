@@ -89,7 +89,7 @@ case class KeySketchExec(keys: Seq[Expression], exactCodes: Int, child: SparkPla
     ctx.currentVars = input
     val values = keys.map(BindReferences.bindReference(_, child.output).genCode(ctx))
     val hasNull = values.map(_.isNull.code).filter(_ != "false")
-    val add = coder.javaCodes(values.map(_.value.code)) match {
+    val add = noted(values.map(_.value.code)) match {
       case Seq(code) => s"$sketchVariable.add($code);"
       case codes     =>
         codes.zipWithIndex.map { case (code, i) => s"$sketchVariable.put($i, $code);" }.mkString("", " ", s" $sketchVariable.added();")
@@ -109,6 +109,13 @@ case class KeySketchExec(keys: Seq[Expression], exactCodes: Int, child: SparkPla
        |$sketched
        |${consume(ctx, input)}""".stripMargin
   }
+
+  /** The Java expressions of the codes of the columns, which note the texts. */
+  private def noted(values: Seq[String]): Seq[String] =
+    coder.javaCodes(values).lazyZip(coder.areTexts).lazyZip(values).toSeq.zipWithIndex.map {
+      case ((code, true, value), column) => s"$sketchVariable.text($column, $code, $value)"
+      case ((code, false, _), _)         => code
+    }
 
   // Spark puts an adapter below where the child has no generated code.
   private def generated: CodegenSupport = child.asInstanceOf[CodegenSupport]

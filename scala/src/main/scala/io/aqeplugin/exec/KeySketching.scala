@@ -3,6 +3,7 @@ package io.aqeplugin.exec
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.vectorized.ColumnarBatch
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.filters.KeyHasher
 import io.aqeplugin.metrics.{Faults, Survivable}
@@ -30,8 +31,12 @@ private[exec] final case class SketchTask(coder: KeyCoder, exactCodes: Int, sket
   */
 private[exec] final class PartitionSketch(task: SketchTask, partition: Int, partitions: Int) {
   private val coder = task.coder
-  private val sketcher = new KeySketcher(SketchLimits.forTasks(partitions, task.exactCodes), coder.areValues)
+  private val sketcher = new KeySketcher(SketchLimits.forTasks(partitions, task.exactCodes), coder.areValues, coder.areTexts)
   private var open = true
+
+  // The columns of texts: their place in the key and in the row.
+  private val textColumns = coder.areTexts.zipWithIndex.collect { case (true, column) => column }.toArray
+  private val textOrdinals = textColumns.map(coder.ordinals)
 
   // Codes of the columns of rows, which are sketched many at a time.
   private val waiting = coder.areValues.map(_ => new Array[Long](1024)).toArray
@@ -44,7 +49,7 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
   private var codes = waiting.map(_ => Array.emptyLongArray)
   private var combined = Array.emptyLongArray
 
-  // These six: once per row.
+  // These eight: once per row.
   def isOpen: Boolean = open
 
   def add(row: InternalRow): Unit = if (open) {
@@ -52,6 +57,7 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
       if (coder.hasNull(row)) addNull()
       else {
         coder.columnCodes(row, waiting, waitingCount)
+        addTexts(row)
         added()
       }
     catch { case Survivable(error) => abandon(error) }
@@ -63,6 +69,21 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
   def add(code: Long): Unit = {
     firstWaiting(waitingCount) = code
     added()
+  }
+
+  private def addTexts(row: InternalRow): Unit = {
+    var t = 0
+    while (t < textColumns.length) {
+      val column = textColumns(t)
+      sketcher.addText(column, waiting(column)(waitingCount), row.getUTF8String(textOrdinals(t)))
+      t += 1
+    }
+  }
+
+  /** Notes the text of one column of a row with a key, and returns its code. */
+  def text(column: Int, code: Long, text: UTF8String): Long = {
+    sketcher.addText(column, code, text)
+    code
   }
 
   /** The code of one column of the row that [[added]] adds. */
@@ -90,9 +111,25 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
       while (i < rows) { positions(i) = i; i += 1 }
       val keyed = coder.columnCodes(batch, positions, rows, codes)
       nullCount += rows - keyed
+      addTexts(batch, keyed)
       codes.foreach(moveToFront(_, keyed))
       sketch(codes, keyed)
     } catch { case Survivable(error) => abandon(error) }
+  }
+
+  private def addTexts(batch: ColumnarBatch, keyed: Int): Unit = {
+    var t = 0 // once per batch and column of texts
+    while (t < textColumns.length) {
+      val column = textColumns(t)
+      val vector = batch.column(textOrdinals(t))
+      var i = 0 // once per row, while the texts are few
+      while (i < keyed && sketcher.keepsTexts(column)) {
+        val p = positions(i)
+        sketcher.addText(column, codes(column)(p), vector.getUTF8String(p))
+        i += 1
+      }
+      t += 1
+    }
   }
 
   /** Hands the sketch over; all rows have passed. */

@@ -4,6 +4,8 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Union}
+import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_MILLIS
+import org.apache.spark.sql.execution.columnar.InMemoryRelation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
@@ -33,9 +35,16 @@ private[infer] final class TrustedColumns private (untrusted: Set[ExprId]) {
   }
 
   private def isUntrusted(expression: Expression): Boolean = expression match {
-    case literal: Literal => !SourceLiterals.isKept(literal)
-    case _                => false
+    case literal: Literal    => !isTrustedValue(literal)
+    case InSet(value, among) => among.flatMap(Option(_)).exists(one => !isTrustedValue(Literal(one, value.dataType)))
+    case _                   => false
   }
+
+  /** Parquet cuts a bound to the milliseconds of files that have them, and `<` then leaves out rows that are less. */
+  private def isTrustedValue(literal: Literal): Boolean = SourceLiterals.isKept(literal) && (literal match {
+    case Literal(micros: Long, TimestampType | TimestampNTZType) => micros % MICROS_PER_MILLIS == 0
+    case _                                                       => true
+  })
 }
 
 private[infer] object TrustedColumns {
@@ -64,6 +73,8 @@ private[infer] object TrustedColumns {
         }
       case relation: DataSourceV2Relation if relation.table.getClass.getName == IcebergTable => relation.output.filterNot(isTrustedType(_))
       case relation: DataSourceV2Relation                                                    => relation.output
+      // The bounds of a cached batch leave NaN out, which is greater than every number.
+      case cached: InMemoryRelation => cached.output.filter(column => column.dataType == DoubleType || column.dataType == FloatType)
       // What Spark makes itself, it also compares itself.
       case _ => Nil
     }

@@ -17,7 +17,21 @@ object RowWidth {
   private val WordBytes = 8L
 
   /** Bytes of a row whose columns have the default width of their types. */
-  def ofRow(output: Seq[Attribute]): Long = WordBytes + output.map(defaultBytes).sum
+  def ofRow(output: Seq[Attribute]): Long = ofRow(output, _ => None)
+
+  /** The same, where the bytes of some columns are known. */
+  def ofRow(output: Seq[Attribute], known: Attribute => Option[Long]): Long =
+    WordBytes + output.map(column => known(column).getOrElse(defaultBytes(column))).sum
+
+  /** Bytes of a value of variable width in a row, with the word that says where it is. */
+  def ofValue(length: Long): Long = WordBytes + (length + WordBytes - 1) / WordBytes * WordBytes
+
+  /** Bytes that each column of variable width has in an average row of a finished stage of `rows` rows, if it measured them. */
+  def ofVariableColumn(stage: QueryStageExec, rows: Long): Option[Long] = {
+    val columns = stage.output.count(!isFixed(_))
+    if (rows == 0 || columns == 0) None
+    else measured(stage, rows).map(bytes => WordBytes + math.max(0L, bytes - fixedBytes(stage.output)) / columns)
+  }
 
   /** The width of rows of `output` above a finished stage of `rows` rows. */
   def above(stage: QueryStageExec, rows: Long, output: Seq[Attribute])(origin: Attribute => Option[Attribute]): RowWidth =

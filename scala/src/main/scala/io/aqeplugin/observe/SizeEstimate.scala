@@ -221,6 +221,11 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     shares.flatten ++ Option.when(unknown.exists(_.nonEmpty))(assumed)
   }
 
+  private val widths = new ColumnWidths(tables)
+
+  /** Bytes of an average row of an operator in memory. */
+  def rowBytes(plan: SparkPlan): Long = widths.rowBytes(plan)
+
   private val scanned = new IdentityHashMap[SparkPlan, Double]().asScala
 
   /** Bytes of the needed columns in the files that the scans below `plan` read. */

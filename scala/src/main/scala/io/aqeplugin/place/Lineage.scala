@@ -9,7 +9,9 @@ import org.apache.spark.sql.catalyst.expressions.{
   Divide,
   Expression,
   Literal,
-  NamedExpression
+  NamedExpression,
+  Nondeterministic,
+  UserDefinedExpression
 }
 import org.apache.spark.sql.catalyst.expressions.aggregate.{Average, Complete, Partial}
 import org.apache.spark.sql.catalyst.plans._
@@ -81,7 +83,8 @@ object Lineage {
     case aggregate: SortAggregateExec       => throughAggregate(aggregate, keys).toSeq
     case aggregate: ObjectHashAggregateExec => throughAggregate(aggregate, keys).toSeq
 
-    case window: WindowExecBase if arePartitionKeys(keys, window.partitionSpec) && keys.forall(isOfGroup) =>
+    case window: WindowExecBase
+        if arePartitionKeys(keys, window.partitionSpec) && keys.forall(isOfGroup) && !window.windowExpression.exists(dependsOnOthers) =>
       Seq(Step(window.child, keys, FewerGroups(window.windowExpression)))
 
     case union: UnionExec => throughUnion(union, keys)
@@ -107,8 +110,18 @@ object Lineage {
       groupingIds = grouping.map(_.exprId).toSet
       if grouping.nonEmpty && onGrouping.forall(_.references.forall(a => groupingIds.contains(a.exprId)))
       if onGrouping.forall(isOfGroup)
+      if !(aggregate.resultExpressions ++ aggregate.aggregateExpressions).exists(dependsOnOthers)
       below <- through(grouping, onGrouping)
     } yield Step(aggregate.child, below, if (aggregate.aggregateExpressions.isEmpty) Fewer else FewerGroups(computed(aggregate)))
+  }
+
+  /** Whether a value for one row depends on how many were before it, as that of `rand` does. A function like `first` does not: it is called
+    * not deterministic because of the order of its rows, which stays.
+    */
+  private def dependsOnOthers(expression: Expression): Boolean = expression.exists {
+    case _: Nondeterministic         => true
+    case user: UserDefinedExpression => !user.deterministic
+    case _                           => false
   }
 
   /** The expressions that an operator evaluates on rows of its input or on its groups. */

@@ -72,7 +72,7 @@ private[rules] final class JoinEstimator(
     isAllowed && bytes(child) <= SparkThreshold.of(SQLConf.get).bytes
   }
 
-  private def bytes(side: SparkPlan): Double = estimates(side).rows * RowWidth.ofRow(side.output)
+  private def bytes(side: SparkPlan): Double = estimates(side).rows * estimates.rowBytes(side)
 
   /** The estimate of a join with this build side; includes a wait decision unless the build side has finished. */
   def estimate(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {
@@ -121,7 +121,7 @@ private[rules] final class JoinEstimator(
     ProbeFacts(
       rows = rounded(estimates(probe).rows),
       scanRows = rounded(scanned.map(_.rows).sum),
-      rowBytes = RowWidth.ofRow(probe.output),
+      rowBytes = estimates.rowBytes(probe),
       exchanges = if (reached.isEmpty) ProbePath.ownShuffle(join.node, probe).size else path.shuffles,
       started = reached.isEmpty && FinishedJoin.isStage(probe),
       targets = site.targets.size,
@@ -132,7 +132,8 @@ private[rules] final class JoinEstimator(
       beforeExchange = site.isBeforeExchange,
       prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.node)).sum),
       otherUsesPassRate = site.otherUsesPassRate,
-      path = path.steps ++ site.repeated.flatMap(repeat(_, estimates)) ++ shared(join, probe, site, estimates)
+      path = path.steps ++ site.repeated.flatMap(repeat(_, estimates)) ++ shared(join, probe, site, estimates) ++
+        sources(join, site, estimates)
     )
   }
 
@@ -140,8 +141,22 @@ private[rules] final class JoinEstimator(
     for (share <- site.shuffleShare if share < 1; own <- ProbePath.ownShuffle(join.node, probe))
       yield ProbePath.shared(own, share, estimates)
 
+  /** The joins below that filter other scans by what the targets leave. */
+  private def sources(join: FoundJoin, site: JoinSite, estimates: SizeEstimator): Seq[PathStep] =
+    sitesBelow(join, site).filter(_._1.range.isEmpty).map { case (below, side, of) =>
+      val build = estimates(below.child(side))
+      val known = of.targets.flatMap(keysOf(below, _)).flatMap(_.mostDistinct)
+      val filtered = of.targets.map(_.node)
+      PathStep.FilterSource(
+        rounded(build.rows),
+        math.min(rounded(build.rows / build.kept), known.maxOption.getOrElse(Long.MaxValue)),
+        rounded(filtered.map(estimates(_).rows).sum),
+        filtered.map(estimates.rowBytes).maxOption.getOrElse(0L)
+      )
+    }
+
   private def repeat(target: FilterTarget, estimates: SizeEstimator): Option[PathStep] = target.exchanges.headOption.map { own =>
-    PathStep.Repeat(rounded(estimates(own).rows), RowWidth.ofRow(own.output), rounded(estimates.scanBytes(own)))
+    PathStep.Repeat(rounded(estimates(own).rows), estimates.rowBytes(own), rounded(estimates.scanBytes(own)))
   }
 
   /** Of a key of several columns, one column leaves out fewer partitions than the pass rate of the key says, so none are counted. */
@@ -171,7 +186,7 @@ private[rules] final class JoinEstimator(
     BuildFacts(
       rows = rounded(estimate.rows),
       stageBytes = 0L,
-      memoryBytesPerRow = RowWidth.ofRow(build.output),
+      memoryBytesPerRow = estimates.rowBytes(build),
       partitions = 0,
       maxPartitionBytes = 0L,
       medianPartitionBytes = 0L,

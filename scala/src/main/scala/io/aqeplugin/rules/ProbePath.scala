@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange,
 import org.apache.spark.sql.execution.joins._
 
 import io.aqeplugin.decide.PathStep
-import io.aqeplugin.observe.{KeyTypes, RowWidth, SizeEstimator, StartedFilters}
+import io.aqeplugin.observe.{KeyTypes, SizeEstimator, StartedFilters}
 import io.aqeplugin.place.FilterTarget
 
 /** What lies between a join and the scans that its keys reach. */
@@ -29,11 +29,11 @@ private[rules] final class ProbePath(join: SparkPlan, targets: Seq[FilterTarget]
     passed.filterNot { case (operator, _) => own.exists(_ eq operator) }.flatMap { case (operator, child) => step(operator, child) }
 
   private def step(operator: SparkPlan, child: SparkPlan): Option[PathStep] = operator match {
-    case shuffle: ShuffleExchangeLike => Some(PathStep.Shuffle(rows(child), RowWidth.ofRow(shuffle.output)))
-    case _: SortExec                  => Some(PathStep.Sort(rows(child), child.outputPartitioning.numPartitions))
-    case _: SortMergeJoinExec         => Some(PathStep.Merge(rows(child)))
-    case hash: BroadcastHashJoinExec  => Some(ofBroadcastJoin(hash, child))
-    case hash: ShuffledHashJoinExec   =>
+    case _: ShuffleExchangeLike      => Some(PathStep.Shuffle(rows(child), estimates.rowBytes(child)))
+    case _: SortExec                 => Some(PathStep.Sort(rows(child), child.outputPartitioning.numPartitions))
+    case _: SortMergeJoinExec        => Some(PathStep.Merge(rows(child)))
+    case hash: BroadcastHashJoinExec => Some(ofBroadcastJoin(hash, child))
+    case hash: ShuffledHashJoinExec  =>
       if (child eq buildOf(hash)) Some(PathStep.Group(rows(child)))
       else Some(lookup(hash, child, rows(buildOf(hash)) / math.max(1, hash.outputPartitioning.numPartitions)))
     case aggregate: BaseAggregateExec if aggregate.groupingExpressions.nonEmpty => Some(PathStep.Group(rows(child)))
@@ -44,11 +44,11 @@ private[rules] final class ProbePath(join: SparkPlan, targets: Seq[FilterTarget]
     val build = buildOf(join)
     val isDense = isOneInteger(join.leftKeys)
     if (child ne build) lookup(join, child, if (isDense) 0L else rows(build))
-    else PathStep.Broadcast(rows(build), RowWidth.ofRow(build.output), if (isDense) 0L else rows(probeOf(join)))
+    else PathStep.Broadcast(rows(build), estimates.rowBytes(build), if (isDense) 0L else rows(probeOf(join)))
   }
 
   private def lookup(join: HashJoin, child: SparkPlan, tableRows: Long): PathStep =
-    PathStep.Lookup(rows(child), tableRows, RowWidth.ofRow(buildOf(join).output), !isOneInteger(join.leftKeys) || join.condition.isDefined)
+    PathStep.Lookup(rows(child), tableRows, estimates.rowBytes(buildOf(join)), !isOneInteger(join.leftKeys) || join.condition.isDefined)
 
   private def buildOf(join: HashJoin): SparkPlan = if (join.buildSide == BuildLeft) join.left else join.right
 

@@ -1,6 +1,7 @@
 package io.aqeplugin.sketch
 
 import org.apache.datasketches.kll.KllLongsSketch
+import org.apache.spark.unsafe.types.UTF8String
 
 /** Sketches the keys that one task writes.
   *
@@ -13,8 +14,10 @@ import org.apache.datasketches.kll.KllLongsSketch
   * @param areValues
   *   for each column of the key, whether its codes are values of an integer-like column, so that their order means something. Codes of a
   *   key of several columns are hashes
+  * @param areTexts
+  *   for each column of the key, whether [[addText]] gives its values; empty if it gives none
   */
-final class KeySketcher(limits: SketchLimits, areValues: Seq[Boolean]) {
+final class KeySketcher(limits: SketchLimits, areValues: Seq[Boolean], areTexts: Seq[Boolean] = Nil) {
   private val integral = areValues == Seq(true)
   private val distinct = new DistinctCodes(limits.exactCodes, limits.sampledCodes)
   private val quantiles = KllLongsSketch.newHeapInstance(SketchLimits.QuantileK)
@@ -23,6 +26,8 @@ final class KeySketcher(limits: SketchLimits, areValues: Seq[Boolean]) {
   private val extremes = new CodeExtremes
   private val ofColumns =
     (if (areValues.size == 1) Nil else areValues.map(new ColumnSketcher(limits.columnCodes, _))).toArray
+
+  private val texts = areTexts.map(_ => new DistinctTexts(limits.columnCodes, limits.columnTextBytes)).toArray
 
   // Rows that pass before the next sample.
   private var untilSample = 0
@@ -46,6 +51,16 @@ final class KeySketcher(limits: SketchLimits, areValues: Seq[Boolean]) {
 
   /** Adds the codes that the keys of the same rows have in one of their columns; their contents are lost. */
   def addColumn(column: Int, codes: Array[Long], count: Int): Unit = ofColumns(column).add(codes, count)
+
+  /** Adds the value of a column of texts, of a row with a key.
+    *
+    * @param code
+    *   of the text
+    */
+  def addText(column: Int, code: Long, text: UTF8String): Unit = texts(column).add(code, text)
+
+  /** Whether [[addText]] still does something. */
+  def keepsTexts(column: Int): Boolean = texts(column).isComplete
 
   private def sample(codes: Array[Long], count: Int): Unit = {
     var i = untilSample
@@ -72,6 +87,7 @@ final class KeySketcher(limits: SketchLimits, areValues: Seq[Boolean]) {
     extremes.result,
     distinct.result,
     if (integral) Some(quantiles) else None,
-    ofColumns.toSeq.map(_.result)
+    ofColumns.toSeq.map(_.result),
+    areTexts.lazyZip(texts.toSeq).map((are, seen) => if (are) seen.result else None)
   )
 }

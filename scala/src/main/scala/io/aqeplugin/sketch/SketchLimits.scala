@@ -11,12 +11,15 @@ final case class SketchLimits(exactCodes: Int, sampledCodes: Int) {
 
   /** Number of distinct codes of one column of a key of several up to which all are kept: few beside those of the key itself. */
   def columnCodes: Int = math.min(exactCodes / 8, ColumnSketch.MostCodes)
+
+  /** Bytes of the distinct texts of one column up to which all are kept: as many texts as codes, if they are as long as names are. */
+  def columnTextBytes: Int = columnCodes * 32
 }
 
 object SketchLimits {
 
   /** The codes of all tasks together, if each keeps its most, unless so many tasks have the fewest. They pass the driver one by one. Each column
-    * of a key of several adds at most an eighth.
+    * of a key of several adds at most an eighth, and each column of texts at most a half.
     */
   private val AllTasksBytes = 64L << 20
 

@@ -2,6 +2,7 @@ package io.aqeplugin.sketch
 
 import org.apache.datasketches.kll.KllLongsSketch
 import org.apache.datasketches.quantilescommon.QuantileSearchCriteria
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.filters.CodeRange
 
@@ -20,6 +21,7 @@ final class StageSketch(limits: SketchLimits) {
   private var nulls = 0L
   private var range: Option[CodeRange] = None
   private var columns: Seq[ColumnSketcher] = Nil
+  private var texts: Seq[DistinctTexts] = Nil
 
   /** Adds the sketch of one of `partitions` partitions. A retried or speculative task brings a partition again, which changes nothing. */
   def absorb(partition: Int, partitions: Int, sketch: => KeySketch): Unit = if (!tasks.get(partition)) {
@@ -31,6 +33,8 @@ final class StageSketch(limits: SketchLimits) {
     range = CodeRange.union(range, one.range)
     if (columns.isEmpty) columns = one.columns.map(_ => new ColumnSketcher(limits.columnCodes))
     columns.lazyZip(one.columns).foreach(_.absorb(_))
+    if (texts.isEmpty) texts = one.texts.map(_ => new DistinctTexts(limits.columnCodes, limits.columnTextBytes))
+    texts.lazyZip(one.texts).foreach(_.absorb(_))
     tasks.set(partition)
     missing = partitions - tasks.cardinality
   }
@@ -51,7 +55,8 @@ final class StageSketch(limits: SketchLimits) {
         distinct = math.min(all.distinct, keyed),
         codes = if (all.isComplete) Some(all.codes.sorted) else None,
         buckets = quantiles.filterNot(_.isEmpty).fold(Seq.empty[CodeBucket])(bucketsOf(_, keyed)),
-        columns = columns.map(_.result)
+        columns = columns.map(_.result),
+        texts = texts.map(_.result)
       ))
     }
 
@@ -87,6 +92,8 @@ object StageSketch {
   *   equi-height histogram, if codes are values
   * @param columns
   *   of a key of several columns, each of them
+  * @param texts
+  *   of each column of the key, every distinct value, while they are few; none of a column of another type. Empty if none was sought
   */
 final case class KeySummary(
     rows: Long,
@@ -95,7 +102,8 @@ final case class KeySummary(
     distinct: Long,
     codes: Option[Array[Long]],
     buckets: Seq[CodeBucket],
-    columns: Seq[ColumnSketch] = Nil
+    columns: Seq[ColumnSketch] = Nil,
+    texts: Seq[Option[Seq[UTF8String]]] = Nil
 )
 
 /** `rows` rows have codes in `[low, high]`. */

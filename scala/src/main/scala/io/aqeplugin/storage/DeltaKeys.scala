@@ -55,8 +55,8 @@ private[storage] object DeltaKeys extends KeyedFormat {
 
   /** Decimals and integers of less than four bytes are compared otherwise than Spark compares them, where a file has another type. */
   private def isTrusted(column: Attribute): Boolean = column.dataType match {
-    case BooleanType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType => true
-    case _                                                                                  => false
+    case BooleanType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType | StringType => true
+    case _                                                                                               => false
   }
 
   private def isLarge(scan: FileSourceScanExec, files: Int): Boolean =

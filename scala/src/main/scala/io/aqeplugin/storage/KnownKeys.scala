@@ -20,10 +20,16 @@ private[storage] final case class KnownKeys(column: Attribute, built: ColumnKeys
   /** All keys as literals of the column's type; none when they are unknown, or when one of them does not fit, which happens when a narrow
     * column is joined to a wider one.
     */
-  lazy val literals: Option[Seq[Literal]] = built.values.filter(_.nonEmpty).flatMap { codes =>
-    val made = codes.map(KnownKeys.kept(_, column.dataType))
-    Option.when(made.forall(_.isDefined))(made.flatten)
+  lazy val literals: Option[Seq[Literal]] = column.dataType match {
+    case StringType => built.texts.filter(_.nonEmpty).map(_.map(Literal(_, StringType))).filter(_.forall(SourceLiterals.isKept))
+    case _          => built.values.filter(_.nonEmpty).flatMap { codes =>
+        val made = codes.map(KnownKeys.kept(_, column.dataType))
+        Option.when(made.forall(_.isDefined))(made.flatten)
+      }
   }
+
+  /** Whether the column holds texts, of whose ranges in files nothing is known. */
+  def areTexts: Boolean = column.dataType == StringType
 
   /** The column holds one of the keys, by a set that is searched once a value; none for more than `most` keys. */
   def isListed(most: Int): Option[Expression] = literals.filter(_.size <= most).map(found => InSet(column, found.map(_.value).toSet))
@@ -41,7 +47,15 @@ private[storage] final case class KnownKeys(column: Attribute, built: ColumnKeys
   def mayBe: Option[MayBeKey] = built.small.map(MayBeKey(column, _))
 
   /** The column holds a value in one of the ranges that hold all keys; none if that says nothing. */
-  def isInRanges: Option[Expression] = {
+  def isInRanges: Option[Expression] = if (areTexts) isInTextRanges else isInValueRanges
+
+  private def isInTextRanges: Option[Expression] = literals.flatMap { _ =>
+    built.textRanges.map { case (low, high) =>
+      And(GreaterThanOrEqual(column, Literal(low, StringType)), LessThanOrEqual(column, Literal(high, StringType)))
+    }.reduceOption[Expression](Or(_, _))
+  }
+
+  private def isInValueRanges: Option[Expression] = {
     val each = built.ranges.map { case (low, high) =>
       // One end alone is right too: the other may lie outside of the column's type.
       val from = Some(low).filter(_ > Long.MinValue).flatMap(KnownKeys.kept(_, column.dataType)).map(GreaterThanOrEqual(column, _))

@@ -42,6 +42,7 @@ private[storage] object ParquetKeys extends KeyedFormat {
     inList(scan, keys, tables) match {
       case Some(list) if list.list.size <= scan.conf.parquetFilterPushDownInFilterThreshold => Seq(list)
       case Some(list)                                                                       => list +: keys.isInRanges.toSeq
+      case None if keys.areTexts                                                            => Nil
       case None                                                                             => inRanges(scan, keys, tables).toSeq
     }
 

@@ -243,7 +243,13 @@ object EventSchema {
     Seq(
       FieldSchema("work", "text", "", "what the operator does with the row", values = PathStep.Names),
       FieldSchema("rows", "integer", "rows", "estimated rows that go into it"),
-      FieldSchema("rowBytes", "integer", "bytes", "of a shuffle, a broadcast and a repeat: bytes of one row in memory", required = false),
+      FieldSchema(
+        "rowBytes",
+        "integer",
+        "bytes",
+        "of a shuffle, a broadcast, a repeat and a filter source: bytes of one row in memory",
+        required = false
+      ),
       FieldSchema("partitions", "integer", "partitions", "of a sort: number of partitions, each sorted by itself", required = false),
       FieldSchema("tableRows", "integer", "rows", "of a lookup: estimated rows of one hash table", required = false),
       FieldSchema("tableRowBytes", "integer", "bytes", "of a lookup: bytes of one row of the hash table in memory", required = false),
@@ -258,9 +264,10 @@ object EventSchema {
         "probeRows",
         "integer",
         "rows",
-        "of a broadcast: estimated rows that are looked up at random in its table",
+        "of a broadcast: estimated rows that are looked up at random in its table; of a filter source: of the scans that it filters",
         required = false
       ),
+      FieldSchema("keys", "integer", "keys", "of a filter source: number of keys that these scans have", required = false),
       FieldSchema(
         "scanBytes",
         "integer",

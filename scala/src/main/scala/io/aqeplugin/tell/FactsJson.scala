@@ -126,15 +126,21 @@ private[tell] object FactsJson {
     val node = JsonFields.emptyObject.put("work", step.name).put("rows", step.rows)
     def number(of: PartialFunction[PathStep, Long]): Option[Long] = of.lift(step)
     val rowBytes = number {
-      case PathStep.Shuffle(_, bytes)      => bytes
-      case PathStep.Broadcast(_, bytes, _) => bytes
-      case PathStep.Repeat(_, bytes, _)    => bytes
+      case PathStep.Shuffle(_, bytes)            => bytes
+      case PathStep.Broadcast(_, bytes, _)       => bytes
+      case PathStep.Repeat(_, bytes, _)          => bytes
+      case PathStep.FilterSource(_, _, _, bytes) => bytes
     }
     put(node, "rowBytes", rowBytes)
     put(node, "partitions", number { case PathStep.Sort(_, partitions) => partitions.toLong })
     put(node, "tableRows", number { case PathStep.Lookup(_, rows, _, _) => rows })
     put(node, "tableRowBytes", number { case PathStep.Lookup(_, _, bytes, _) => bytes })
-    put(node, "probeRows", number { case PathStep.Broadcast(_, _, rows) => rows })
+    val probeRows = number {
+      case PathStep.Broadcast(_, _, rows)       => rows
+      case PathStep.FilterSource(_, _, rows, _) => rows
+    }
+    put(node, "probeRows", probeRows)
+    put(node, "keys", number { case PathStep.FilterSource(_, keys, _, _) => keys })
     val scanBytes = number {
       case PathStep.Repeat(_, _, bytes) => bytes
       case PathStep.Shared(_, bytes, _) => bytes
@@ -169,6 +175,9 @@ private[tell] object FactsJson {
         for (rowBytes <- fields.long("rowBytes"); scanBytes <- fields.long("scanBytes")) yield PathStep.Repeat(rows, rowBytes, scanBytes)
       case PathStep.SharedName =>
         for (scanBytes <- fields.long("scanBytes"); share <- fields.double("share")) yield PathStep.Shared(rows, scanBytes, share)
+      case PathStep.FilterSourceName =>
+        for (keys <- fields.long("keys"); probeRows <- fields.long("probeRows"); rowBytes <- fields.long("rowBytes"))
+          yield PathStep.FilterSource(rows, keys, probeRows, rowBytes)
       case _ => Right(PathStep.Group(rows))
     }
   } yield step

@@ -103,6 +103,16 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
     assert(some.bytes < all.bytes * 0.5, s"$some of $all")
   }
 
+  test("texts leave out the files that have none of them") {
+    // Delta cuts texts in its statistics after 32 characters.
+    val word = "concat(repeat('w', 27), lpad(CAST(id AS string), 6, '0'))"
+    delta("worded", s"SELECT id, id AS v, 1 AS narrow, $word AS word FROM range(0, 1000, 1, 10)")
+    table("words_in_one_file", s"SELECT $word AS word FROM range(120, 123)")
+    table("words_at_both_ends", s"SELECT $word AS word FROM (SELECT IF(id < 100, id, 800 + id) AS id FROM range(200))")
+    assert(files(sameRows(spark.sql(joined(path("worded"), "words_in_one_file", "s.word = d.word"))), "worded") == 1)
+    assert(files(sameRows(spark.sql(joined(path("worded"), "words_at_both_ends", "s.word = d.word"))), "worded") == 2)
+  }
+
   test("more keys than are listed leave out the files in the gap between them") {
     val ran = sameRows(spark.sql(joined(path("sales"), "many", "s.id = d.id")))
     assert(files(ran, "sales") == 2)

@@ -61,6 +61,15 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
     assert(prunes(ran, "sales") && scanned(ran, "sales") == 200)
   }
 
+  test("texts leave out partitions") {
+    made(
+      "CREATE TABLE ice.db.worded USING iceberg PARTITIONED BY (truncate(2, word)) AS SELECT id, concat('w', id % 7, 'é') AS word, id AS v FROM range(700)"
+    )
+    table("words", "SELECT concat('w', id, 'é') AS word FROM range(2)")
+    val ran = sameRows(spark.sql("SELECT count(*), sum(s.v), max(s.word) FROM ice.db.worded s JOIN words d ON s.word = d.word"))
+    assert(prunes(ran, "worded") && scanned(ran, "worded") == 200)
+  }
+
   test("keys that are no partition column leave the scan alone") {
     val ran = sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.sales s JOIN (SELECT day FROM days WHERE few) d ON s.id = d.day"))
     assert(filtered(ran) == Seq("BatchScan ice.db.sales(id)"))

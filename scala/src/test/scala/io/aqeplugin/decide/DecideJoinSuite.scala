@@ -157,6 +157,24 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(math.abs(dearer(JoinOption.FilteredSortMerge) - wholeMillis * passRate - launchMillis) < 1e-6)
   }
 
+  test("where the rows that a filter leaves filter other scans, what these are spared counts for the filter") {
+    def cost(option: JoinOption, path: Seq[PathStep]): Double =
+      decide(Typical.copy(probe = Typical.probe.copy(path = path))).options
+        .find(_.option == option).flatMap(_.costMillis).getOrElse(fail("no price"))
+    def dearer(option: JoinOption, step: PathStep): Double = cost(option, Seq(step)) - cost(option, Nil)
+    val rows = 3000000L
+    val nanosPerRow = thresholds(AqeConf.CostRowPipelineNanosPerRow) + 100 * thresholds(AqeConf.CostShuffleNanosPerByte) +
+      thresholds(AqeConf.CostShuffleNanosPerRow)
+    def millis(share: Double): Double = rows * share * nanosPerRow / Typical.cluster.slots / CostModel.NanosPerMilli
+    val passRate = decide(Typical).passRate
+    val half = PathStep.FilterSource(1000, keys = 2000, rows, rowBytes = 100)
+    assert(math.abs(dearer(JoinOption.SortMerge, half) - millis(0.5 - 0.5 * passRate)) < 1e-6)
+    assert(math.abs(dearer(JoinOption.Broadcast, half) - millis(0.5 - 0.5 * passRate)) < 1e-6)
+    assert(dearer(JoinOption.FilteredSortMerge, half) == 0)
+    // Without the filter so many rows would pass there that nothing would be filtered.
+    assert(math.abs(dearer(JoinOption.SortMerge, half.copy(rows = 1900)) - millis(1 - 0.95 * passRate)) < 1e-6)
+  }
+
   test("a broadcast below the join is collected, hashed by one thread and sent to every executor") {
     def cost(path: Seq[PathStep]): Double =
       decide(Typical.copy(probe = Typical.probe.copy(path = path))).options

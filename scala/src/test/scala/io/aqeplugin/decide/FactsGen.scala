@@ -102,6 +102,9 @@ object FactsGen {
     },
     Gen.zip(count, count, count).map { case (rows, rowBytes, probeRows) => PathStep.Broadcast(rows, rowBytes, probeRows) },
     count.map(PathStep.Group(_)),
+    Gen.zip(count, count, count, count).map { case (rows, keys, probeRows, rowBytes) =>
+      PathStep.FilterSource(rows, keys, probeRows, rowBytes)
+    },
     repeat,
     shared
   )

@@ -3,8 +3,11 @@ package io.aqeplugin.e2e
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogStatistics
+import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.scalatest.Assertion
 import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.observe.{ColumnWidths, TableStatistics}
 
 /** The rows of a table before its predicates, where a scan leaves out partitions: the pass rate is not 1, and a filter is chosen. */
 class EstimatesSuite extends AnyFunSuite with PluginSession with EstimateQueries {
@@ -63,6 +66,23 @@ class EstimatesSuite extends AnyFunSuite with PluginSession with EstimateQueries
     val probe = decision.path("facts").path("probe")
     assert(math.abs(probe.path("scanRows").asLong - TableRows / 4) <= TableRows / 50, probe)
     assert(probe.path("scanRowsSource").asText == "selected_files", probe)
+  }
+
+  test("a string is as wide as the catalog says, or as a finished shuffle measured it") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      val rows = "SELECT id, id % 1000 AS k, repeat('x', 200) AS note FROM range(20000)"
+      Seq("notes", "analyzed_notes").foreach(name => spark.sql(s"CREATE TABLE $name USING parquet AS $rows"))
+      spark.sql("ANALYZE TABLE analyzed_notes COMPUTE STATISTICS FOR ALL COLUMNS")
+    }
+    table("few_keys", "SELECT id AS k, id % 50 AS v FROM range(1000)")
+    def rowBytes(query: String): Seq[Long] =
+      sameRows(spark.sql(query)).decided.map(_.decision.path("facts").path("probe").path("rowBytes").asLong)
+    def ofOne(name: String) = s"SELECT max(n.note), sum(n.id) FROM $name n JOIN few_keys f ON n.k = f.k WHERE f.v = 1"
+    // Two numbers, and 20 bytes if nothing is known of the string; 200 and the word that says where they are.
+    assert(rowBytes(ofOne("notes")) == Seq(8 + 2 * 8 + 20) && rowBytes(ofOne("analyzed_notes")) == Seq(8 + 2 * 8 + 208))
+    val done = withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1")(sameRows(spark.sql(ofOne("notes"))))
+    val joins = collectWithSubqueries(done.plan) { case join: BaseJoinExec => new ColumnWidths(TableStatistics.None).rowBytes(join) }
+    assert(joins.forall(bytes => bytes >= 8 + 2 * 8 + 208 && bytes < 300), joins)
   }
 
   test("with column statistics, Spark's estimate says what a predicate keeps") {

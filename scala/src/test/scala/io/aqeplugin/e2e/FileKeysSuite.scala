@@ -50,6 +50,43 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
     assert(scanned(joined("facts", "s.id = d.k", "few"), "facts") < 10000)
   }
 
+  /** Ten texts at each end of a table in their order, and so many times more. */
+  private def names(name: String, times: Int): Unit =
+    table(name, s"SELECT lpad(CAST(IF(id < 10 * $times, id, id + 200000 - 20 * $times) AS string), 9, '0') AS k FROM range(20 * $times)")
+
+  test("texts skip the row groups that have none of them") {
+    table(
+      "named",
+      "SELECT id, lpad(CAST(id AS string), 9, '0') AS name, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(0, 200000, 1, 1)"
+    )
+    table("three", "SELECT lpad(CAST(id * 90000 AS string), 9, '0') AS k FROM range(3)")
+    names("twenty", 1)
+    val (expected, all) = reading(withoutPlugin(spark.sql("SELECT count(*), sum(s.x) FROM named s RIGHT JOIN twenty d ON s.name = d.k")))
+    val (ran, some) = reading(withPlugin(spark.sql("SELECT count(*), sum(s.x) FROM named s RIGHT JOIN twenty d ON s.name = d.k")))
+    assert(ran.rows == expected && some.bytes < all.bytes * 0.5, s"$some of $all")
+    for (
+      keys <- Seq("three", "twenty"); codegen <- Seq("true", "false"); dimension <- Seq(keys, s"(SELECT * FROM $keys WHERE length(k) > 1)")
+    )
+      withConf("spark.sql.codegen.wholeStage" -> codegen) {
+        assert(scanned(joined("named", "s.name = d.k", dimension), "named") < 20000, s"$dimension $codegen")
+      }
+    // More texts than are listed.
+    names("many_names", 10)
+    assert(scanned(joined("named", "s.name = d.k", "many_names"), "named") == 200000)
+  }
+
+  test("texts that are no UTF-8, empty or long") {
+    // Two bytes that UTF-8 has not, and the character that stands for such bytes.
+    val odd =
+      "CASE id % 5 WHEN 0 THEN CAST(X'FF' AS string) WHEN 1 THEN CAST(X'FE' AS string) WHEN 2 THEN '\uFFFD' WHEN 3 THEN '' ELSE repeat('x', 100) END"
+    table("odd", s"SELECT id, $odd AS name, id AS x FROM range(0, 20000, 1, 1)")
+    for (some <- Seq("id = 0", "id = 2", "id = 3", "id = 4", "id IN (0, 1)", "id < 5")) {
+      table("few_odd", s"SELECT $odd AS k FROM range(5) WHERE $some")
+      val ran = joined("odd", "s.name = d.k", "few_odd")
+      assert(filtered(ran) == Seq("parquet-odd(name)") && !ran.rows.head.startsWith("[1,"), some)
+    }
+  }
+
   test("ranges of columns with nulls, of dates and of nested columns") {
     assert(scanned(joined("facts", "s.sparse = d.k", "ends"), "facts") < 10000)
     table("dates", "SELECT DATE'2020-01-01' + CAST(k AS int) AS k FROM ends")

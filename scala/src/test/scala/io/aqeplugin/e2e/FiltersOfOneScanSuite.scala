@@ -1,5 +1,7 @@
 package io.aqeplugin.e2e
 
+import scala.jdk.CollectionConverters._
+
 import com.fasterxml.jackson.databind.JsonNode
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -11,6 +13,22 @@ class FiltersOfOneScanSuite extends AnyFunSuite with PluginSession {
     table("fact", "SELECT id % 90 AS k, id % 130 AS v, id AS n FROM range(30000)", files = 2)
     table("dim", "SELECT id AS dk, id % 9 AS name FROM range(90)")
     table("other", "SELECT id AS ok, id % 13 AS name FROM range(130)")
+  }
+
+  test("a join is priced with what the rows that it leaves spare the scans that they filter") {
+    table("orders", "SELECT id % 3000 AS o, id % 90 AS k, id % 130 AS v FROM range(30000)", files = 2)
+    table("lines", "SELECT id % 6000 AS lo, id AS n FROM range(60000)", files = 2)
+    val ran = withConf("spark.sql.autoBroadcastJoinThreshold" -> "10k") {
+      sameRows(
+        spark.sql("SELECT count(*), sum(v) FROM orders LEFT SEMI JOIN lines ON o = lo JOIN (SELECT * FROM dim WHERE name = 3) ON k = dk")
+      )
+    }
+    val sources = for {
+      decision <- ran.decided.map(_.decision) if decision.path("facts").path("joinId").asText.contains("k=dk")
+      step <- decision.path("facts").path("probe").path("path").elements.asScala if step.path("work").asText == "filter_source"
+    } yield Seq("rows", "keys", "probeRows").map(step.path(_).asLong)
+    // Estimates from the bytes of small files.
+    assert(sources.size == 1 && sources.head.forall(_ > 10000) && sources.head.last > 2 * sources.head.head, s"$sources ${ran.plan}")
   }
 
   test("a join is priced by the rows that more selective filters of decided joins leave, whatever was expected of undecided ones") {

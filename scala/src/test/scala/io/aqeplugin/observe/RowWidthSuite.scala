@@ -34,6 +34,12 @@ class RowWidthSuite extends AnyFunSuite {
     assert(width(Seq(text, bytes), Seq(bytes), Some(1024)) == RowWidth(1016, 0))
   }
 
+  test("a column whose bytes are known counts with these") {
+    assert(RowWidth.ofRow(Seq(number, text)) == 8 + 8 + 20)
+    assert(RowWidth.ofRow(Seq(number, text), column => Option.when(column.dataType == StringType)(RowWidth.ofValue(3))) == 8 + 8 + 16)
+    assert(RowWidth.ofValue(0) == 8 && RowWidth.ofValue(8) == 16 && RowWidth.ofValue(9) == 24)
+  }
+
   test("strings without measured bytes or computed above the stage are unmeasured") {
     assert(width(Seq(number, text), Seq(number, text), None).unmeasuredColumns == 1)
     assert(width(Seq(number), Seq(number, text, bytes), Some(16)).unmeasuredColumns == 2)

@@ -86,6 +86,7 @@ class LineageSuite extends AnyFunSuite with PluginSession {
     "an aggregate that groups by an expression of two of them",
     "SELECT k + v AS k, count(*) AS n FROM fact GROUP BY k + v"
   )("(shuffle)(_groupingexpression)")
+  notCrossed("an aggregate that numbers its groups", "SELECT k, monotonically_increasing_id() AS r, count(*) AS n FROM fact GROUP BY k")()
   notCrossed("a global aggregate", "SELECT max(k) - 80 AS k, count(*) AS n FROM fact")()
   notCrossed(
     "two count(DISTINCT), which expand rows",

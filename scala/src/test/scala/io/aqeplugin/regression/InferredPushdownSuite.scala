@@ -3,6 +3,7 @@ package io.aqeplugin.regression
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.types._
+import org.scalatest.Assertion
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
@@ -68,6 +69,49 @@ class InferredPushdownSuite extends AnyFunSuite with PluginSession {
   test("a negative zero in a file equals a zero") {
     spark.read.parquet(written("zeros", "parquet", Values)).createOrReplaceTempView("r")
     sameWith("f", "0.0D", "2.0D")
+  }
+
+  private def listed(literals: Seq[String]): String = literals.mkString("(", ", ", ")")
+
+  private def sameRowsOfR(first: String, second: String, rows: Int): Assertion = {
+    val query = s"SELECT l.k, r.* FROM l RIGHT JOIN r ON l.k = r.k WHERE (l.part = 3 AND r.$first) OR (l.part = 4 AND r.$second)"
+    assert(sameRows(spark.sql(query)).rows.size == rows)
+  }
+
+  test("times that a source cannot have are not compared in a long list either") {
+    withConf(
+      "spark.sql.parquet.datetimeRebaseModeInWrite" -> "CORRECTED",
+      "spark.sql.parquet.outputTimestampType" -> "TIMESTAMP_MICROS"
+    ) {
+      val rows = "SELECT id AS k, TIMESTAMP'1582-10-10 12:00:00' + make_dt_interval(0, 0, 0, id) AS ts FROM range(12)"
+      spark.read.parquet(written("gap", "parquet", rows)).createOrReplaceTempView("r")
+    }
+    def times(minute: Int): Seq[String] = (0 until 12).map(second => f"TIMESTAMP'1582-10-10 12:0$minute%d:$second%02d'")
+    sameRowsOfR(s"ts IN ${listed(times(0))}", s"ts IN ${listed(times(1))}", rows = 1)
+    sameRowsOfR(s"ts IN ${listed(times(0) :+ "timestamp_micros(-9223372036854775808)")}", s"ts IN ${listed(times(1))}", rows = 1)
+  }
+
+  test("a bound is not cut to the milliseconds of a file") {
+    def one(name: String, unit: String, time: String): Unit = withConf("spark.sql.parquet.outputTimestampType" -> s"TIMESTAMP_$unit") {
+      spark.read.parquet(written(s"times_$name", "parquet", s"SELECT 1L AS k, TIMESTAMP'2024-01-01 00:00:00.$time' AS ts"))
+        .createOrReplaceTempView(name)
+    }
+    one("in_millis", "MILLIS", "001")
+    one("in_micros", "MICROS", "0012")
+    val query =
+      "SELECT m.k, r.ts FROM in_micros m JOIN in_millis r ON m.k = r.k AND r.ts <= m.ts WHERE m.ts < TIMESTAMP'2024-01-01 00:00:00.0015'"
+    assert(sameRows(spark.sql(query)).rows.size == 1)
+  }
+
+  test("NaN of a cached table is greater than every number") {
+    val cached = spark.sql("SELECT id AS k, IF(id = 3, double('NaN'), 1.0D) AS x FROM range(100)").coalesce(1).cache()
+    try {
+      assert(cached.count() == 100)
+      cached.createOrReplaceTempView("r")
+      sameRowsOfR("x > 5D", "x > 7D", rows = 1)
+    } finally {
+      val _ = cached.unpersist(blocking = true)
+    }
   }
 
   test("a predicate that is checked in each row still prunes partitions") {

@@ -1,5 +1,6 @@
 package io.aqeplugin.sketch
 
+import org.apache.spark.unsafe.types.UTF8String
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.filters.{CodeRange, KeyHasher}
@@ -111,6 +112,42 @@ class StageSketchSuite extends AnyFunSuite {
     assert(known(ofTwo(rows(0, most)), ofTwo(rows(1, most))) == Seq(Some(most), Some(7)))
     assert(known(ofTwo(rows(0, most)), ofTwo(rows(1, most + 1)), ofTwo(rows(0, 1))) == Seq(None, Some(7)))
     assert(summary(ofTwo(rows(0, 5000)), ofTwo(rows(5000, 9000))).columns.head.range.contains(CodeRange(0, 8999)))
+  }
+
+  /** A task's sketch of keys of a number and a text. */
+  private def withTexts(texts: Seq[String]): KeySketch = {
+    val sketcher = new KeySketcher(Limits, Seq(true, false), Seq(false, true))
+    texts.foreach { text =>
+      val utf8 = UTF8String.fromString(text)
+      sketcher.addText(1, KeyHasher.hashUtf8(utf8), utf8)
+    }
+    KeySketch.fromBytes(sketcher.result.toBytes)
+  }
+
+  private def textsOf(parts: KeySketch*): Option[Set[String]] = {
+    val found = summary(parts: _*).texts
+    assert(found.size == 2 && found.head.isEmpty)
+    found.last.map { texts =>
+      assert(texts.distinct.size == texts.size)
+      texts.map(_.toString).toSet
+    }
+  }
+
+  test("the texts of a column are known while they are few and short, in a task and in the stage") {
+    assert(textsOf(withTexts(Seq("a", "", "ä", "a")), withTexts(Nil), withTexts(Seq("b", "a"))).contains(Set("a", "", "ä", "b")))
+    val most = (1 to Limits.columnCodes).map(_.toString)
+    assert(textsOf(withTexts(most ++ most)).contains(most.toSet) && textsOf(withTexts(most), withTexts(most.reverse)).contains(most.toSet))
+    assert(textsOf(withTexts(most :+ "one more")).isEmpty && textsOf(withTexts(most), withTexts(Seq("one more"))).isEmpty)
+    assert(textsOf(withTexts(most :+ "one more"), withTexts(Seq("a"))).isEmpty)
+    val long = "x" * (Limits.columnTextBytes - 1)
+    assert(textsOf(withTexts(Seq(long, "a", long))).contains(Set(long, "a")) && textsOf(withTexts(Seq(long, "a", "b"))).isEmpty)
+    assert(textsOf(withTexts(Nil)).contains(Set.empty) && summary(sketch(Seq(1))).texts.isEmpty)
+  }
+
+  test("texts with one hash are several") {
+    val texts = new DistinctTexts(100, 1000)
+    (1 to 60).foreach(i => texts.add(7L, UTF8String.fromString(s"text ${i % 6}")))
+    assert(texts.result.map(_.size).contains(6))
   }
 
   test("many tasks keep fewer keys each, so that the driver receives at most 64 MiB of them") {
