@@ -39,8 +39,8 @@ case class KeySketchExec(keys: Seq[Expression], exactCodes: Int, child: SparkPla
   /** What its tasks saw; none if one of them has not finished. Must not be asked before the stage has finished. */
   def summary: Option[KeySummary] = finished.headOption
 
-  /** Finished tasks and all tasks; none before the first has finished and after the summary was asked for. */
-  def progress: Option[(Int, Int)] = running.flatMap(_.progress).headOption
+  /** None before the first task has finished and after the summary was asked for. */
+  def progress: Option[SketchProgress] = running.flatMap(_.progress).headOption
 
   /** The keys with the numbers of their columns. */
   def numberedKeys: Seq[Expression] = JoinKey.numbered(keys, child.output)

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 
 import io.aqeplugin.decide.{KeyBucket, KeyFacts}
 import io.aqeplugin.observe.{JoinKey, KeySketches}
-import io.aqeplugin.sketch.KeySummary
+import io.aqeplugin.sketch.{KeySummary, SketchProgress}
 
 /** The keys of a finished stage as a [[KeySketchExec]] in it saw them. */
 object MeasuredKeys extends KeySketches {
@@ -35,8 +35,8 @@ object MeasuredKeys extends KeySketches {
     keysSeen <- sketch.summary
   } yield keysSeen
 
-  /** Finished tasks and all tasks of a running stage that sketches keys; none before the first has finished. */
-  def progress(stage: QueryStageExec): Option[(Int, Int)] = sketchOf(stage.plan).flatMap(_.progress)
+  /** How far a running stage that sketches keys is; none before its first task has finished. */
+  def progress(stage: QueryStageExec): Option[SketchProgress] = sketchOf(stage.plan).flatMap(_.progress)
 
   private def sketchOf(plan: SparkPlan): Option[KeySketchExec] = plan match {
     case sketch: KeySketchExec                                                                             => Some(sketch)

@@ -30,8 +30,8 @@ private[exec] final class SketchAccumulator(limits: SketchLimits) extends Accumu
     found
   }
 
-  /** Tasks that have handed over their sketch, and all tasks. */
-  def progress: Option[(Int, Int)] = lock.synchronized(stage.flatMap(_.progress))
+  /** That of the tasks that have handed over their sketch. */
+  def progress: Option[SketchProgress] = lock.synchronized(stage.flatMap(_.progress))
 
   private def absorb(found: SketchedPartition): Unit = lock.synchronized {
     if (!isTaken) {

@@ -62,8 +62,10 @@ object StageReader {
     if (!stage.isMaterialized) None
     else stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).filter(_ >= 0)
 
-  /** Rows of the table that `keys` come from; of the largest table below, if they are columns of none. */
-  private def originRows(stage: QueryStageExec, keys: Seq[Expression], tables: TableStatistics): Option[RowEstimate] =
+  /** Rows of the table that `keys` come from; of the largest table below, if they are columns of none. What came out of a scan is, while the
+    * stage runs, that of its finished tasks.
+    */
+  def originRows(stage: QueryStageExec, keys: Seq[Expression], tables: TableStatistics): Option[RowEstimate] =
     originOf(stage, keys).fold(largestTableRows(stage, tables))(tableRows(_, tables))
 
   /** Distinct values of a single key in the table that it comes from. */

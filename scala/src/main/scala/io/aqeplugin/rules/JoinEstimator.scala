@@ -90,6 +90,12 @@ private[rules] final class JoinEstimator(
     else kept.copy(waiting = Some(WaitPrice.decide(waitFacts(join, now, site), context.thresholds)))
   }
 
+  /** What is known now of a wait that has begun. */
+  def begunWait(join: FoundJoin, buildSide: Side, site: JoinSite): WaitFacts = waitFacts(join, unweighed(join, buildSide, site), site)
+
+  /** Rows that a stage is estimated to write. */
+  def rowsOf(stage: QueryStageExec): Double = estimates(stage).rows
+
   /** What is known now, with the filters of the joins that were judged before, and without a wait decision. */
   def unweighed(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts =
     JoinFacts(

@@ -2,43 +2,47 @@ package io.aqeplugin.rules
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.MeasuredKeys
-import io.aqeplugin.observe.{ClusterSize, JoinWait}
+import io.aqeplugin.observe.{ClusterSize, FoundJoin, JoinWait, StageReader}
 import io.aqeplugin.place.JoinSite
+import io.aqeplugin.sketch.SketchProgress
 
 /** Checks the waits of one plan, and says when to check them again. */
-private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
+private[rules] final class WaitClocks(context: RuleContext, estimator: JoinEstimator, nowNanos: Long) {
   private val checks = mutable.ArrayBuffer.empty[Long]
 
   /** The soonest check that is due, as `System.nanoTime`; none if no wait of the plan can end before its build side has finished. */
   def nextNanos: Option[Long] = checks.minOption
 
   /** The estimate of an undecided join, whose wait is released if it no longer pays. */
-  def checked(joinId: String, estimate: JoinFacts, site: JoinSite): JoinFacts =
+  def checked(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =
     if (context.mode != Mode.Apply || !context.isExecution) estimate
     else
       estimate.waiting match {
         // Once the scans have started, nothing waits in front of an exchange instead.
         case Some(wait) if wait.waits && site.isAsEstimated(estimate.probe) =>
-          val begun = current(joinId, estimate, wait, site)
+          val begun = current(join, estimate, wait, site)
           checks ++= begun.filterNot(_.isOver).flatMap(_.checkNanos)
           begun.fold(estimate)(_.inEstimate(estimate))
-        case Some(_) => context.state.changeWait(joinId)(_.drop(nowNanos)).fold(estimate)(_.inEstimate(estimate))
+        case Some(_) => context.state.changeWait(estimate.joinId)(_.drop(nowNanos)).fold(estimate)(_.inEstimate(estimate))
         case None    => estimate
       }
 
   /** Ends the wait of a join none of whose filters has a place, so that its probe side does not wait. */
   def drop(joinId: String): Unit = { val _ = context.state.changeWait(joinId)(_.drop(nowNanos)) }
 
-  private def current(joinId: String, estimate: JoinFacts, wait: WaitDecision, site: JoinSite): Option[JoinWait] = {
+  private def current(join: FoundJoin, estimate: JoinFacts, wait: WaitDecision, site: JoinSite): Option[JoinWait] = {
     val stage = JoinWait.Stage(ownStage(site).isDefined, wait.buildMillis, nowNanos)
     context.state
-      .waitOnce(joinId)(begun(estimate, wait, stage))
-      .flatMap(_ => context.state.changeWait(joinId)(_.goOn(stage, context.thresholds)(check(_, wait, site))))
+      .waitOnce(estimate.joinId)(begun(estimate, wait, stage))
+      .flatMap(_ =>
+        context.state.changeWait(estimate.joinId)(_.goOn(stage, context.thresholds)(check(_, join, estimate.buildSide, wait, site)))
+      )
   }
 
   private def begun(estimate: JoinFacts, wait: WaitDecision, stage: JoinWait.Stage): JoinWait = {
@@ -47,20 +51,32 @@ private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
     JoinWait(nowNanos, stage, first)
   }
 
-  private def check(begun: JoinWait, wait: WaitDecision, site: JoinSite): JoinWait =
-    WaitClock.check(wait, progress(begun, site), context.thresholds) match {
+  private def check(begun: JoinWait, join: FoundJoin, buildSide: Side, wait: WaitDecision, site: JoinSite): JoinWait = {
+    val seen = ownStage(site).flatMap { case (stage, _) => MeasuredKeys.progress(stage) }
+    val grown = seen.flatMap(growth(_, site)).fold[Either[Reason, WaitDecision]](Right(wait)) {
+      WaitClock.afterGrowth(wait, _, estimator.begunWait(join, buildSide, site), context.thresholds)
+    }
+    grown.flatMap(WaitClock.check(_, progress(begun, seen), context.thresholds)) match {
       case Left(reason)      => begun.release(wait, reason, nowNanos)
       case Right(nextMillis) => begun.copy(checkNanos = Some(begun.startNanos + JoinWait.nanos(nextMillis)))
     }
+  }
 
   // Executors come and go while a query runs.
   private lazy val slots = ClusterSize.of(context.sparkContext).slots
   private lazy val idleShare = ClusterSize.idleShare(context.sparkContext, slots)
 
-  private def progress(begun: JoinWait, site: JoinSite): WaitProgress = {
-    val (done, tasks) = ownStage(site).flatMap(MeasuredKeys.progress).getOrElse((0, 0))
+  private def progress(begun: JoinWait, seen: Option[SketchProgress]): WaitProgress = {
+    val (done, tasks) = seen.fold((0, 0))(now => (now.doneTasks, now.tasks))
     WaitProgress(begun.waitedMillis(nowNanos), begun.stageMillis(nowNanos), done, tasks, slots, idleShare)
   }
 
-  private def ownStage(site: JoinSite): Option[QueryStageExec] = site.source.collect { case (stage: QueryStageExec, _) => stage }
+  private def growth(seen: SketchProgress, site: JoinSite): Option[BuildGrowth] = ownStage(site).flatMap { case (stage, keys) =>
+    val tableRows = StageReader.originRows(stage, keys, context.tables)
+    BuildGrowth.seen(seen.doneTasks, seen.tasks, seen.rows, tableRows, estimator.rowsOf(stage))
+  }
+
+  private def ownStage(site: JoinSite): Option[(QueryStageExec, Seq[Expression])] = site.source.collect {
+    case (stage: QueryStageExec, keys) => (stage, keys)
+  }
 }

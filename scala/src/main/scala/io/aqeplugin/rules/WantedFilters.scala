@@ -155,14 +155,14 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   /** The build sides that have not started and that a probe side waits for: what their keys are will decide the joins. */
   def sketched: Seq[SketchedBuild] = builds.toSeq
 
-  private val clocks = new WaitClocks(context, System.nanoTime())
+  private val clocks = new WaitClocks(context, estimator, System.nanoTime())
 
   /** When the waits of the plan are to be checked, as `System.nanoTime`; none if there is none to check. */
   def nextCheckNanos: Option[Long] = clocks.nextNanos
 
   private def sought(join: FoundJoin): Seq[Placement] = {
     val (known, site) = remembered(join)
-    val estimate = if (site.finishedStage.isDefined) known else clocks.checked(nameOf(join), known, site)
+    val estimate = if (site.finishedStage.isDefined) known else clocks.checked(join, known, site)
     if (join.range.isEmpty) directions.update(join.node, estimate.buildSide)
     shared.note(site.targets.flatMap(_.exchanges.headOption))
     lazy val ofOtherPlan = if (context.plans.isShared(join.id)) state.decision(nameOf(join)).filter(isWanted(_, estimate)) else None

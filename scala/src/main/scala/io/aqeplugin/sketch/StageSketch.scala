@@ -39,8 +39,9 @@ final class StageSketch(limits: SketchLimits) {
     missing = partitions - tasks.cardinality
   }
 
-  /** Partitions that were added, and all partitions; none before the first. */
-  def progress: Option[(Int, Int)] = if (tasks.isEmpty) None else Some((tasks.cardinality, tasks.cardinality + missing))
+  /** None before the first partition. */
+  def progress: Option[SketchProgress] =
+    if (tasks.isEmpty) None else Some(SketchProgress(tasks.cardinality, tasks.cardinality + missing, rows))
 
   /** What is known once all partitions have been added; none before. */
   def summary: Option[KeySummary] =
@@ -77,6 +78,9 @@ object StageSketch {
   /** Number of buckets of a histogram. */
   val Buckets = 16
 }
+
+/** How far a stage is: `doneTasks` of its `tasks` have written `rows` rows, each partition once. */
+final case class SketchProgress(doneTasks: Int, tasks: Int, rows: Long)
 
 /** The keys that a stage wrote.
   *

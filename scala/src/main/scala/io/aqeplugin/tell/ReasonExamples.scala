@@ -66,7 +66,7 @@ object ReasonExamples {
     case NotWorthWaiting =>
       "The build side reads as much as the probe side, on one of two slots: half the saving is 300 ms, and idle slots cost 900 ms."
     case WaitReleased =>
-      "After 60 s no task of the build side is done, and 56 of 64 slots are idle: 52 s of idle slots to come, for half a saving of 5 s."
+      "After 60 s no task of the build side is done, and 56 of 64 slots are idle: 52 s of idle slots to come, for half a saving of 5 s. Or two of four tasks of the build side wrote so many rows that 95 % of the probe rows would pass; `filter.maxPassRate` is 0.7."
     case WaitTooLong =>
       "The build side is one task that reads 40 GB: the other slots would be idle for longer than `wait.maxIdle` 60,000 ms."
     case NothingToGain  => "A filter would cost more than it saves, and the build side is too large for a broadcast."

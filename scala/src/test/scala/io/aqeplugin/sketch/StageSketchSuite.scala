@@ -44,6 +44,13 @@ class StageSketchSuite extends AnyFunSuite {
     assert(stage.summary.isEmpty)
   }
 
+  test("while tasks are missing, the rows of those that have finished are known, each partition once") {
+    val stage = new StageSketch(Limits)
+    assert(stage.progress.isEmpty)
+    Seq(2, 0, 2).foreach(stage.absorb(_, 4, sketch(Seq(1, 2, 3), nulls = 2)))
+    assert(stage.progress.contains(SketchProgress(doneTasks = 2, tasks = 4, rows = 10)))
+  }
+
   test("a stage without rows has no key and no range") {
     val found = summary(sketch(Nil), sketch(Nil, nulls = 4))
     assert((found.rows, found.nulls, found.distinct, found.range) == ((4L, 4L, 0L, None)))

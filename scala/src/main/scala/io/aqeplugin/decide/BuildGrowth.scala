@@ -1,0 +1,54 @@
+package io.aqeplugin.decide
+
+import io.aqeplugin.decide.EstimateSource.{ScaledOutput, ScanOutput}
+
+/** A build side that is larger than predicted.
+  *
+  * @param by
+  *   rows that its stage is expected to write, by those predicted; above 1
+  * @param tableRows
+  *   rows of the table that they come from; none if only their estimate is known, which counts as wrong by the same factor
+  */
+final case class BuildGrowth(by: Double, tableRows: Option[Long]) {
+
+  def of(build: BuildFacts): BuildFacts = {
+    val rows = grown(build.rows)
+    build.copy(rows = rows, originRows = tableRows.orElse(build.originRows.map(grown)).map(math.max(_, rows)))
+  }
+
+  private def grown(count: Long): Long = BuildGrowth.times(count, by)
+}
+
+object BuildGrowth {
+
+  /** How many tasks, itself included, a finished task speaks for. So even if the first tasks have all rows, as those of a sorted table may,
+    * no more than twice as many are expected; and of a stage that writes a hundred times the rows predicted, a few tasks say enough. Tasks with
+    * few rows end first, so the rows expected are more often too few.
+    */
+  private val TasksPerFinished = 2.0
+
+  /** The growth that the finished tasks of a stage show.
+    *
+    * @param rows
+    *   rows that they wrote
+    * @param tableRows
+    *   rows of the table that these come from, or of what these tasks read of it, as their source says
+    * @param predictedRows
+    *   rows of the whole stage
+    */
+  def seen(doneTasks: Int, tasks: Int, rows: Long, tableRows: Option[RowEstimate], predictedRows: Double): Option[BuildGrowth] = {
+    val expectedRows = if (doneTasks <= 0) 0.0 else math.min(rows.toDouble * tasks / doneTasks, rows * TasksPerFinished)
+    val by = expectedRows / math.max(1.0, predictedRows)
+    Option.when(by > 1)(BuildGrowth(
+      by,
+      tableRows.map(table =>
+        table.source match {
+          case ScanOutput | ScaledOutput => times(table.rows, expectedRows / rows)
+          case _                         => table.rows
+        }
+      )
+    ))
+  }
+
+  private def times(count: Long, by: Double): Long = if (count < 0) count else math.min(count * by, Long.MaxValue / 2.0).toLong
+}
