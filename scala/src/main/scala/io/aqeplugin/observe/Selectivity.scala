@@ -37,7 +37,8 @@ object Selectivity {
   private def withoutTags(condition: Expression): Expression = condition.transform { case tag: TaggingExpression => tag.child }
 
   /** The share that a condition keeps when every value between the least and the greatest of a column occurs equally often, and columns are
-    * independent; none when the range of a column is not known, or a comparison is not one of an integer or date column with a constant.
+    * independent; none when the range of a column is not known, or a comparison is not one of an integer, date or timestamp column with a
+    * constant. Whether a timestamp equals a constant is none either.
     */
   def byRanges(condition: Expression, range: Attribute => Option[(Long, Long)]): Option[Double] = keptValues(condition, range).map(_.share)
 
@@ -65,6 +66,9 @@ object Selectivity {
       val inside = spans.map { case (low, high) => (math.max(low, known._1), math.min(high, known._2)) }
       Values(column.exprId, known, union(inside.filter { case (low, high) => low <= high }))
     }
+    // Of a time, few microseconds occur: many tables have whole seconds or days.
+    def points(column: Attribute, found: Seq[Long]): Option[Kept] =
+      if (isTime(column.dataType)) None else values(column, found.map(value => (value, value)))
     def compared(column: Attribute, value: Long, isAbove: Boolean, includes: Boolean): Option[Kept] =
       if (isAbove && !includes && value == Long.MaxValue || !isAbove && !includes && value == Long.MinValue) values(column, Nil)
       else if (isAbove) values(column, Seq((if (includes) value else value + 1, Long.MaxValue)))
@@ -81,8 +85,8 @@ object Selectivity {
           case one: Values => one.copy(spans = complement(one.range, one.spans))
           case other       => Share(1 - other.share)
         }
-      case EqualTo(Column(column), Constant(value))            => values(column, Seq((value, value)))
-      case EqualTo(Constant(value), Column(column))            => values(column, Seq((value, value)))
+      case EqualTo(Column(column), Constant(value))            => points(column, Seq(value))
+      case EqualTo(Constant(value), Column(column))            => points(column, Seq(value))
       case LessThan(Column(column), Constant(value))           => compared(column, value, isAbove = false, includes = false)
       case LessThan(Constant(value), Column(column))           => compared(column, value, isAbove = true, includes = false)
       case LessThanOrEqual(Column(column), Constant(value))    => compared(column, value, isAbove = false, includes = true)
@@ -92,11 +96,11 @@ object Selectivity {
       case GreaterThanOrEqual(Column(column), Constant(value)) => compared(column, value, isAbove = true, includes = true)
       case GreaterThanOrEqual(Constant(value), Column(column)) => compared(column, value, isAbove = false, includes = true)
       case In(Column(column), list)                            =>
-        val found = list.collect { case Constant(value) => (value, value) }
-        if (found.size == list.size) values(column, found) else None
+        val found = list.collect { case Constant(value) => value }
+        if (found.size == list.size) points(column, found) else None
       case InSet(Column(column), list) =>
         val found = list.toSeq.flatMap(number)
-        if (found.size == list.size) values(column, found.map(value => (value, value))) else None
+        if (found.size == list.size) points(column, found) else None
       case _ => None
     }
   }
@@ -152,9 +156,11 @@ object Selectivity {
     case _            => None
   }
 
+  private def isTime(dataType: DataType): Boolean = dataType == TimestampType || dataType == TimestampNTZType
+
   private def isWhole(dataType: DataType): Boolean = dataType match {
     case ByteType | ShortType | IntegerType | LongType | DateType => true
-    case _                                                        => false
+    case other                                                    => isTime(other)
   }
 
   /** The analyzed columns of a table. */

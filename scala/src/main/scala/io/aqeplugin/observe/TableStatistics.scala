@@ -12,7 +12,7 @@ import io.aqeplugin.decide.{KeyBucket, RowEstimate}
   * @param bytes
   *   bytes of all its files
   * @param ranges
-  *   smallest and largest value of integer and date columns, by column name
+  *   smallest and largest value of columns whose type has an order of whole numbers, by column name: days of dates, microseconds of timestamps
   * @param distinct
   *   distinct values of columns, by column name
   * @param histograms

@@ -57,6 +57,12 @@ object CatalogStatistics {
     case _                                                        => false
   }
 
+  /** Spark stores times as texts in UTC, whatever the session's time zone. */
+  private def isTime(field: StructField): Boolean = field.dataType match {
+    case TimestampType | TimestampNTZType => true
+    case _                                => false
+  }
+
   private def range(field: StructField, column: CatalogColumnStat): Option[(Long, Long)] = {
     def value(text: Option[String]): Option[Long] =
       text.flatMap(found => Try(CatalogColumnStat.fromExternalString(found, field.name, field.dataType, column.version)).toOption).collect {
@@ -65,6 +71,6 @@ object CatalogStatistics {
         case number: Int   => number.toLong
         case number: Long  => number
       }
-    if (isInteger(field)) value(column.min).zip(value(column.max)) else None
+    if (isInteger(field) || isTime(field)) value(column.min).zip(value(column.max)) else None
   }
 }

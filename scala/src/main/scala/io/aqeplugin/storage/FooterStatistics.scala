@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileFormat, HadoopFsRelation, InMemoryFileIndex}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
+import org.apache.spark.sql.types.StructType
 
 import io.aqeplugin.exec.DaemonThreads
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
@@ -22,14 +23,15 @@ import io.aqeplugin.observe.TableFacts
 /** What a footer says of its file, for estimates: no row is left out because of it, so its statistics need not be trusted.
   *
   * @param ranges
-  *   smallest and largest value by column name; none for a column that has none, or whose type has no order of whole numbers
+  *   smallest and largest value by column name, in the units of the table's type; none for a column that has none, or whose type has no order of
+  *   whole numbers
   */
 private[storage] final case class FooterSummary(rows: Long, ranges: Map[String, Option[(Long, Long)]])
 
 private[storage] object FooterSummary {
 
-  /** Reads a footer with the query's conf. */
-  type Reader = (FileStatus, Configuration) => FooterSummary
+  /** Reads a footer with the query's conf, for the columns of the table. */
+  type Reader = (FileStatus, Configuration, StructType) => FooterSummary
 
   def reader(format: FileFormat): Option[Reader] = format match {
     case _: ParquetFileFormat => Some(ParquetFooter.summary)
@@ -83,16 +85,16 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
   private def reading(scan: FileSourceScanExec): Option[Reading] = (PartitionedTable.of(scan), scan.relation.location) match {
     case (Some(table), index: InMemoryFileIndex) =>
       val all = IndexedFiles.of(index)
-      begun(Snapshot(Seq(table.folder.toString), all, minute), scan)(
+      begun(Snapshot(Seq(table.folder.toString), all, minute, scan.relation.dataSchema), scan)(
         ofFolder(table, _).thenApply[Listed](sample => Listed(math.max(sample.bytes, all.bytes), index.allFiles()))
       )
     case (Some(table), _: CatalogFileIndex) =>
-      begun(Snapshot(Seq(table.folder.toString), NoneListed, minute), scan)(
+      begun(Snapshot(Seq(table.folder.toString), NoneListed, minute, scan.relation.dataSchema), scan)(
         ofFolder(table, _).thenApply[Listed](sample => Listed(sample.bytes, sample.files))
       )
     case (None, index: InMemoryFileIndex) if readerOf(scan.relation.fileFormat).isDefined =>
       Some(IndexedFiles.of(index)).filter(_.bytes >= MinTableBytes).flatMap { all =>
-        begun(Snapshot(index.rootPaths.map(_.toString), all, minute = 0L), scan)(_ =>
+        begun(Snapshot(index.rootPaths.map(_.toString), all, minute = 0L, scan.relation.dataSchema), scan)(_ =>
           CompletableFuture.completedFuture(Listed(all.bytes, index.allFiles()))
         )
       }
@@ -124,7 +126,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       val query =
         new InQuery(UserGroupInformation.getCurrentUser, relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options))
       val _ = list(query)
-        .thenCompose[Option[TableFacts]](listed => facts(listed, readerOf(relation.fileFormat), reading, query))
+        .thenCompose[Option[TableFacts]](listed => facts(listed, snapshot.schema, readerOf(relation.fileFormat), reading, query))
         // A file that cannot be read fails the query only when the query itself reads it.
         .whenComplete((found, _) => end(Option(found).flatten))
     } catch {
@@ -134,6 +136,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
 
   private def facts(
       listed: Listed,
+      schema: StructType,
       reader: Option[FooterSummary.Reader],
       reading: Reading,
       query: InQuery
@@ -143,7 +146,8 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     reader.filter(_ => listed.bytes >= MinTableBytes && sampledBytes > 0) match {
       case None       => CompletableFuture.completedFuture(Option.when(listed.bytes > 0)(TableFacts(None, Some(listed.bytes))))
       case Some(read) =>
-        val footers = sampled.map(file => query.async(if (reading.isEnded) FooterSummary(0L, Map.empty) else read(file, query.conf)))
+        val footers =
+          sampled.map(file => query.async(if (reading.isEnded) FooterSummary(0L, Map.empty) else read(file, query.conf, schema)))
         CompletableFuture.allOf(footers: _*).thenApply[Option[TableFacts]] { _ =>
           val found = footers.map(_.join())
           val rows = (found.map(_.rows).sum.toDouble / sampledBytes * listed.bytes).toLong
@@ -177,10 +181,10 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   /** Of a table whose partitions nobody has listed. */
   private val NoneListed = IndexedFiles(count = -1, bytes = 0L, newestMillis = 0L)
 
-  /** A state of a table: its folders, or the one that its partitions are in; its files or those of the selected partitions; and the time of the
-    * reading, if folders were sampled.
+  /** A state of a table: its folders, or the one that its partitions are in; its files or those of the selected partitions; the time of the
+    * reading, if folders were sampled; and the types by which its files are read.
     */
-  private final case class Snapshot(roots: Seq[String], files: IndexedFiles, minute: Long)
+  private final case class Snapshot(roots: Seq[String], files: IndexedFiles, minute: Long, schema: StructType)
 
   /** The bytes of a table, and its files or some of them. */
   private final case class Listed(bytes: Long, files: Seq[FileStatus])

@@ -1,25 +1,28 @@
 package io.aqeplugin.storage
 
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.schema.{LogicalTypeAnnotation, PrimitiveType, Type}
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName.{INT32, INT64}
+import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_MILLIS
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.types._
 
 /** Reads the row groups of a file from its footer. */
 private[storage] object ParquetFooter {
 
-  /** Opens the file; throws any exception of its file system. */
-  private def rowGroups(file: FileStatus, conf: Configuration): Seq[BlockMetaData] = ParquetTail.footer(file, conf).getBlocks.asScala.toSeq
-
-  /** The row count, and the ranges of integer and date columns; throws any exception of the file system. */
-  def summary(file: FileStatus, conf: Configuration): FooterSummary = {
-    val blocks = rowGroups(file, conf)
-    FooterSummary(blocks.map(_.getRowCount).sum, ranges(blocks))
+  /** The row count, and the ranges of columns in the units of the schema's types; throws any exception of the file system. */
+  def summary(file: FileStatus, conf: Configuration, schema: StructType): FooterSummary = {
+    val footer = ParquetTail.footer(file, conf)
+    val blocks = footer.getBlocks.asScala.toSeq
+    val fields = footer.getFileMetaData.getSchema.getFields.asScala
+    val types = schema.map(column => column.name -> column.dataType).toMap
+    val units = for (field <- fields; read <- types.get(field.getName)) yield field.getName -> unitsPerValue(field, read)
+    FooterSummary(blocks.map(_.getRowCount).sum, ranges(blocks, units.toMap))
   }
 
   /** The row count and the statistics of the given columns; throws any exception of the file system. */
@@ -86,10 +89,33 @@ private[storage] object ParquetFooter {
     } else None
   }
 
-  private def ranges(rowGroups: Seq[BlockMetaData]): Map[String, Option[(Long, Long)]] =
-    rowGroups.flatMap(_.getColumns.asScala).groupBy(_.getPath.toDotString).map { case (column, chunks) =>
-      column -> FooterSummary.covering(chunks.map(range))
+  /** How many units of Spark's type one unit of the file is; none if the type has no order of whole numbers, or orders others than the file. */
+  private def unitsPerValue(field: Type, dataType: DataType): Option[Long] = field match {
+    case primitive: PrimitiveType =>
+      (primitive.getPrimitiveTypeName, primitive.getLogicalTypeAnnotation, dataType) match {
+        // Whether the file's times are of a time zone does not change the number that Spark reads.
+        case (INT64, time: LogicalTypeAnnotation.TimestampLogicalTypeAnnotation, TimestampType | TimestampNTZType) =>
+          time.getUnit match {
+            case LogicalTypeAnnotation.TimeUnit.MICROS => Some(1L)
+            case LogicalTypeAnnotation.TimeUnit.MILLIS => Some(MICROS_PER_MILLIS)
+            case LogicalTypeAnnotation.TimeUnit.NANOS  => None
+          }
+        case (INT32 | INT64, inFile: LogicalTypeAnnotation.DecimalLogicalTypeAnnotation, read: DecimalType) =>
+          Option.when(inFile.getScale == read.scale && read.precision <= Decimal.MAX_LONG_DIGITS)(1L)
+        case (INT32, null, _: YearMonthIntervalType) | (INT64, null, _: DayTimeIntervalType) => Some(1L)
+        case _                                                                               => Option.when(isReadAs(field, dataType))(1L)
+      }
+    case _ => None
+  }
+
+  private def ranges(rowGroups: Seq[BlockMetaData], unitsPerValue: Map[String, Option[Long]]): Map[String, Option[(Long, Long)]] =
+    rowGroups.flatMap(_.getColumns.asScala).groupBy(_.getPath.toArray.toSeq).collect {
+      case (Seq(column), chunks) if unitsPerValue.contains(column) =>
+        column -> unitsPerValue(column).flatMap(units => FooterSummary.covering(chunks.map(range(_).flatMap(times(_, units)))))
     }
+
+  private def times(range: (Long, Long), units: Long): Option[(Long, Long)] =
+    Try((math.multiplyExact(range._1, units), math.multiplyExact(range._2, units))).toOption
 
   private def range(chunk: ColumnChunkMetaData): Option[(Long, Long)] =
     Option(chunk.getStatistics).filter(_.hasNonNullValue).flatMap { statistics =>

@@ -100,6 +100,28 @@ class EstimatesSuite extends AnyFunSuite with PluginSession with EstimateQueries
     assert(probe.path("rowsSource").asText == "assumed", probe)
   }
 
+  test("a comparison of a timestamp keeps its part of the range in the footers, and INT96, which has none, a fixed share") {
+    def kept(writes: String): (Double, String) = {
+      val name = s"visits_$writes"
+      withConf("spark.sql.parquet.outputTimestampType" -> writes) {
+        // Random numbers, so that the files are large enough for their footers to be read.
+        table(
+          name,
+          """SELECT CAST(id % 40 AS int) AS ticket, TIMESTAMP'2026-03-01' + id * INTERVAL '1' MINUTE AS at, rand(1) AS a, rand(2) AS b
+            |FROM range(400000)""".stripMargin
+        )
+      }
+      val decision =
+        chosen(s"SELECT count(*) FROM $name v JOIN days d ON v.ticket = d.day WHERE v.at >= TIMESTAMP'2026-11-01' AND d.name = 'd3'")
+      val probe = decision.path("facts").path("probe")
+      (probe.path("rows").asDouble / probe.path("scanRows").asDouble, probe.path("rowsSource").asText)
+    }
+    val (share, source) = kept("TIMESTAMP_MICROS")
+    // 400,000 minutes end on the 4th of December.
+    assert(math.abs(share - 0.118) < 0.02 && source == "column_range", (share, source))
+    assert(kept("INT96") == ((0.2, "assumed")))
+  }
+
   test("statistics that lie by any factor change no row and end no query") {
     withConf("spark.aqePlugin.mode" -> "off") {
       spark.sql(s"CREATE TABLE lying USING parquet AS $Returns")

@@ -2,7 +2,8 @@ package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.types.{IntegerType, StringType}
+import org.apache.spark.sql.catalyst.util.DateTimeConstants.{MICROS_PER_DAY, MICROS_PER_HOUR}
+import org.apache.spark.sql.types.{IntegerType, StringType, TimestampNTZType, TimestampType}
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
@@ -58,6 +59,27 @@ class SelectivityProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       val predicate = BindReferences.bindReference(made, AttributeSeq(Seq(x)))
       val kept = (Low to High).count(value => predicate.eval(InternalRow(value)) == true)
       assert(share(made).exists(found => math.abs(found - kept.toDouble / (High - Low + 1)) < 1e-9), made)
+    }
+  }
+
+  test("of timestamps, a comparison keeps the part of the range that it has in microseconds") {
+    val hours = Gen.chooseNum(-10L, 40L).map(_ * MICROS_PER_HOUR)
+    forAll(hours, hours, Gen.oneOf(TimestampType, TimestampNTZType)) { (from, until, dataType) =>
+      val at = AttributeReference("at", dataType)()
+      val kept = Selectivity.byRanges(
+        And(GreaterThanOrEqual(at, Literal(from, dataType)), LessThan(at, Literal(until, dataType))),
+        _ => Some((0L, MICROS_PER_DAY - 1))
+      )
+      val inside = math.max(0L, math.min(until, MICROS_PER_DAY) - math.max(from, 0L))
+      assert(kept.exists(found => math.abs(found - inside.toDouble / MICROS_PER_DAY) < 1e-9))
+    }
+  }
+
+  test("how many rows have one of a few timestamps is unknown, as few microseconds occur") {
+    val at = AttributeReference("at", TimestampType)()
+    val noon = Literal(MICROS_PER_DAY / 2, TimestampType)
+    Seq(EqualTo(at, noon), EqualTo(noon, at), In(at, Seq(noon)), InSet(at, Set(noon.value)), Not(EqualTo(at, noon))).foreach { condition =>
+      assert(Selectivity.byRanges(condition, _ => Some((0L, MICROS_PER_DAY))).isEmpty, condition)
     }
   }
 

@@ -21,6 +21,17 @@ class CatalogStatisticsSuite extends AnyFunSuite with PluginSession {
     }
   }
 
+  test("the range of an analyzed timestamp is that of its values, in any time zone of a session") {
+    withConf("spark.aqePlugin.mode" -> "off", "spark.sql.session.timeZone" -> "America/Los_Angeles") {
+      create("times", "SELECT TIMESTAMP'2026-03-01 00:00:00Z' + id * INTERVAL '1' HOUR AS at FROM range(10)")
+      spark.sql("ANALYZE TABLE times COMPUTE STATISTICS FOR ALL COLUMNS")
+    }
+    withConf("spark.sql.session.timeZone" -> "Asia/Tokyo") {
+      val first = 1772323200000000L
+      assert(factsOf("SELECT at FROM times").exists(_.ranges.get("at").contains((first, first + 9 * 3600000000L))))
+    }
+  }
+
   private def create(table: String, query: String): Unit = { val _ = spark.sql(s"CREATE TABLE $table USING parquet AS $query") }
 
   private def factsOf(query: String): Option[TableFacts] = {

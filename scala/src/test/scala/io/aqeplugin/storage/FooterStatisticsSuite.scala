@@ -11,6 +11,7 @@ import org.apache.hadoop.fs.FileStatus
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.decide.EstimateSource
@@ -42,10 +43,10 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
   )
     test(s"a ${error.getClass.getSimpleName} while a footer is read is retried by the next query") {
       val reads = new ConcurrentLinkedQueue[FileStatus]()
-      def read(file: FileStatus, conf: Configuration): FooterSummary = {
+      def read(file: FileStatus, conf: Configuration, schema: StructType): FooterSummary = {
         val _ = reads.add(file)
         if (reads.size == 2) throw error
-        ParquetFooter.summary(file, conf)
+        ParquetFooter.summary(file, conf, schema)
       }
       val statistics = new FooterStatistics(_ => Some(read), AtOnce)
       assert(rows(statistics).isEmpty)
@@ -63,9 +64,9 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
       queued += task
     }
     val opened = new ConcurrentLinkedQueue[FileStatus]()
-    def read(file: FileStatus, conf: Configuration): FooterSummary = {
+    def read(file: FileStatus, conf: Configuration, schema: StructType): FooterSummary = {
       val _ = opened.add(file)
-      ParquetFooter.summary(file, conf)
+      ParquetFooter.summary(file, conf, schema)
     }
     val statistics = new FooterStatistics(_ => Some(read), crowded)
     val startNanos = System.nanoTime()
@@ -84,13 +85,47 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
 
   test("footers are opened with the options of the read") {
     val seen = new ConcurrentLinkedQueue[String]()
-    def read(file: FileStatus, conf: Configuration): FooterSummary = {
+    def read(file: FileStatus, conf: Configuration, schema: StructType): FooterSummary = {
       val _ = seen.add(conf.get("fs.test.credential", "none"))
-      ParquetFooter.summary(file, conf)
+      ParquetFooter.summary(file, conf, schema)
     }
     val statistics = new FooterStatistics(_ => Some(read), AtOnce)
     assert(statistics.of(scan(spark.read.option("fs.test.credential", "secret").parquet(path))).isDefined)
     assert(seen.asScala.toSet == Set("secret"))
+  }
+
+  /** The ranges of a table with a column `at` of this type, one value a minute from midnight of 2026-03-01 in UTC, as `schema` reads it. */
+  private def rangesOfTimes(name: String, writes: String, columnType: String, schema: Option[String] = None): Map[String, (Long, Long)] = {
+    val path = folder.resolve(name).toString
+    withConf("spark.sql.parquet.outputTimestampType" -> writes, "spark.sql.session.timeZone" -> "UTC") {
+      spark.range(0, Rows, 1, 2)
+        .selectExpr(s"CAST(TIMESTAMP'2026-03-01' + id * INTERVAL '1' MINUTE AS $columnType) AS at", "rand(1) AS a", "rand(2) AS b")
+        .write.parquet(path)
+    }
+    val frame = schema.fold(spark.read)(spark.read.schema(_)).parquet(path)
+    new FooterStatistics(FooterSummary.reader, AtOnce).of(scan(frame)).getOrElse(fail("no facts")).ranges
+  }
+
+  private val FirstMicros = 1772323200000000L
+  private val MinutesInMicros = (FirstMicros, FirstMicros + (Rows - 1) * 60000000L)
+
+  test("the range of a timestamp is in microseconds, whatever unit the files have") {
+    for (writes <- Seq("TIMESTAMP_MICROS", "TIMESTAMP_MILLIS"); columnType <- Seq("TIMESTAMP", "TIMESTAMP_NTZ"))
+      assert(rangesOfTimes(s"$writes-$columnType", writes, columnType)("at") == MinutesInMicros, s"$writes $columnType")
+  }
+
+  test("timestamps written as INT96 have no range, and neither have numbers that are read by another type than the files'") {
+    assert(!rangesOfTimes("int96", "INT96", "TIMESTAMP").contains("at"))
+    assert(!rangesOfTimes("as-number", "TIMESTAMP_MILLIS", "TIMESTAMP", schema = Some("at BIGINT, a DOUBLE, b DOUBLE")).contains("at"))
+  }
+
+  test("two readers of the same files by other types have the ranges of their own") {
+    val path = folder.resolve("decimals").toString
+    spark.range(0, Rows, 1, 2).selectExpr("CAST(id AS DECIMAL(9, 2)) AS d", "rand(1) AS a", "rand(2) AS b").write.parquet(path)
+    val statistics = new FooterStatistics(FooterSummary.reader, AtOnce)
+    def range(schema: String): Option[(Long, Long)] =
+      statistics.of(scan(spark.read.schema(s"$schema, a DOUBLE, b DOUBLE").parquet(path))).flatMap(_.ranges.get("d"))
+    assert(range("d DECIMAL(9, 2)").contains((0L, (Rows - 1) * 100)) && range("d DECIMAL(12, 4)").isEmpty)
   }
 
   test("the footers of ORC files give a table's rows") {
