@@ -155,12 +155,15 @@ _FACTS = {
 
 
 def describe_flip(flip: FlipPoint) -> str:
-    """The decision beyond a flip point: ``broadcast with at most 81.0 k build rows (1.2 M now)``."""
-    fact = _FACTS.get(flip.fact, flip.fact)
+    """The decision beyond a flip point: ``broadcast with at most 81.0 k build rows (1.2 M now)``, ``broadcast with
+    spark.aqePlugin.broadcast.maxRows of at least 6.0 M rows (5.0 M rows now)``."""
     bound = "at least" if flip.value > flip.actual else "at most"
     named = describe_strategy(flip.choice, flip.with_filter)
-    value, actual = told_apart(count, flip.value, flip.actual)
-    return f"{named} with {bound} {value} {fact} ({actual} now)"
+    if flip.fact in _FACTS:
+        value, actual = told_apart(count, flip.value, flip.actual)
+        return f"{named} with {bound} {value} {_FACTS[flip.fact]} ({actual} now)"
+    value, actual = quantities(flip.value, flip.actual, flip.unit)
+    return f"{named} with {flip.fact} of {bound} {value} ({actual} now)"
 
 
 def _predicted(cost_millis: float | None) -> str:

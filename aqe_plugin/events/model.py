@@ -366,10 +366,11 @@ class FilterOutcome:
 
 @dataclass(frozen=True, slots=True)
 class FlipPoint:
-    """The value of a fact from which on a join's decision is another one, if nothing else changes.
+    """The value of a fact or a threshold from which on a join's decision is another one, if nothing else changes.
 
     Attributes:
-        fact: ``build_rows``, ``build_row_bytes``, ``probe_rows`` or ``build_table_rows``.
+        fact: ``build_rows``, ``build_row_bytes``, ``probe_rows`` or ``build_table_rows``, or the conf key of a
+            threshold that refused an option.
         actual: the value in the decision.
         value: the nearest value with another decision, at most 1 % off.
         choice: the decision there.
@@ -378,8 +379,8 @@ class FlipPoint:
     join_id: str
     fact: str
     unit: str
-    actual: int
-    value: int
+    actual: float
+    value: float
     choice: Strategy
     with_filter: bool
 

@@ -23,7 +23,7 @@ from aqe_plugin.events.describe import (
     reason_meanings,
 )
 from aqe_plugin.events.lines import parse_event
-from aqe_plugin.events.model import CostTerm, LimitChoice, Reason, Strategy, WaitEnd, WeighedOption
+from aqe_plugin.events.model import CostTerm, FlipPoint, LimitChoice, Reason, Strategy, WaitEnd, WeighedOption
 from aqe_plugin.events.queries import QueryStory, queries_in
 from aqe_plugin.render.queries import query_table
 from aqe_plugin.render.terminal import visible
@@ -129,6 +129,21 @@ def test_a_flip_point_names_the_other_decision_and_the_value_that_brings_it() ->
     assert describe_flip(FLIP) == "broadcast with at most 81.0 k build rows (1.2 M now)"
     wider = replace(FLIP, fact="build_row_bytes", unit="bytes", actual=84, value=400, with_filter=True)
     assert describe_flip(wider) == "broadcast with filter with at least 400 bytes a build row (84 now)"
+
+
+def test_a_flip_point_of_a_threshold_names_the_conf_key_and_the_value_to_set() -> None:
+    rows = replace(FLIP, fact="spark.aqePlugin.broadcast.maxRows", actual=5_000_000, value=6_040_000)
+    assert (
+        describe_flip(rows)
+        == "broadcast with spark.aqePlugin.broadcast.maxRows of at least 6.0 M rows (5.0 M rows now)"
+    )
+    share = FlipPoint(
+        *("join-1", "spark.aqePlugin.filter.maxPassRate", "ratio", 0.7, 0.853), Strategy.FILTERED_SORT_MERGE, True
+    )
+    assert (
+        describe_flip(share)
+        == "filtered sort-merge with spark.aqePlugin.filter.maxPassRate of at least 85.3 % (70 % now)"
+    )
 
 
 def test_a_flip_point_near_the_value_now_shows_the_difference() -> None:

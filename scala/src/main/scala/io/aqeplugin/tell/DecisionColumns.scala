@@ -57,10 +57,14 @@ object DecisionColumns {
   )
 
   val FlipFields: Seq[TableColumn[FlipPoint]] = Seq(
-    text[FlipPoint]("fact", described("the fact", FlipFact.All.map(fact => fact.name -> fact.meaning)))(_.fact.name),
-    whole[FlipPoint]("actual", "see `unit`", "the value in the decision")(_.actual),
-    whole[FlipPoint]("value", "see `unit`", "the nearest value with another decision, at most 1 % off")(_.value),
-    text[FlipPoint]("unit", "unit of both values")(_.fact.unit),
+    text[FlipPoint](
+      "fact",
+      described("the fact", FlipFact.All.map(fact => fact.name -> fact.meaning)) + "; or " +
+        oneOf("the conf key of a threshold that refused an option", FlipThreshold.All.map(_.name))
+    )(_.input.name),
+    double[FlipPoint]("actual", "see `unit`", "the value in the decision")(_.actual),
+    double[FlipPoint]("value", "see `unit`", "the nearest value with another decision, at most 1 % off")(_.value),
+    text[FlipPoint]("unit", "unit of both values")(_.input.unit),
     text[FlipPoint]("choice", oneOf("the decision there", Strategy.All.map(_.name)))(_.choice.name),
     flag[FlipPoint]("with_filter", "whether it has a filter")(_.withFilter)
   )
@@ -221,7 +225,7 @@ object DecisionColumns {
       "flip_points",
       arrayOf(FlipFields),
       "",
-      "where the decision changes if one fact changes alone, the nearest first; null while the query runs"
+      "where the decision changes if one fact or threshold changes alone, the nearest first; null while the query runs"
     )(r => r.query.end.map(_.flips.filter(_.joinId == r.facts.joinId).map(flip => rowOf(FlipFields, flip.point)))),
     text(
       "events",

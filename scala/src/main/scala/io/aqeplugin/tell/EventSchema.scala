@@ -434,13 +434,19 @@ object EventSchema {
 
   private val Flip = ObjectSchema(
     "FlipPoint",
-    "the value of a fact from which on a join's decision is another one, if nothing else changes",
+    "the value of a fact or a threshold from which on a join's decision is another one, if nothing else changes",
     Seq(
       FieldSchema("joinId", "text", "", "the join"),
-      FieldSchema("fact", "text", "", "the fact", values = FlipFact.All.map(_.name)),
+      FieldSchema(
+        "fact",
+        "text",
+        "",
+        "the fact, or the conf key of a threshold that refused an option",
+        values = FlipInput.All.map(_.name)
+      ),
       FieldSchema("unit", "text", "", "unit of both values"),
-      FieldSchema("actual", "integer", "see unit", "the value in the decision"),
-      FieldSchema("value", "integer", "see unit", "the nearest value with another decision, at most 1 % off"),
+      FieldSchema("actual", "number", "see unit", "the value in the decision"),
+      FieldSchema("value", "number", "see unit", "the nearest value with another decision, at most 1 % off"),
       FieldSchema("choice", "text", "", "the decision there", values = Strategy.All.map(_.name)),
       FieldSchema("withFilter", "boolean", "", "whether it has a filter")
     )

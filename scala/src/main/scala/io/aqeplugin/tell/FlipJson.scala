@@ -14,7 +14,7 @@ private[tell] object FlipJson {
   def write(flips: Seq[JoinFlip]): ArrayNode = flips.foldLeft(nodes.arrayNode()) { (array, flip) =>
     val point = flip.point
     array.add(
-      nodes.objectNode().put("joinId", flip.joinId).put("fact", point.fact.name).put("unit", point.fact.unit)
+      nodes.objectNode().put("joinId", flip.joinId).put("fact", point.input.name).put("unit", point.input.unit)
         .put("actual", point.actual).put("value", point.value).put("choice", point.choice.name).put("withFilter", point.withFilter)
     )
   }

@@ -112,8 +112,8 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     val row = only("near a limit")
     assert(value[String](row, "choice") == "filtered_sort_merge")
     val flips = row.getSeq[Row](row.fieldIndex("flip_points")).filter(value[String](_, "fact") == "build_rows")
-    assert(flips.map(flip => (value[Long](flip, "actual"), value[String](flip, "choice"))) == Seq((4L, "plain_sort_merge")))
-    assert(flips.map(value[Long](_, "value")).forall(rows => rows > 4 && rows < 4096), flips)
+    assert(flips.map(flip => (value[Double](flip, "actual"), value[String](flip, "choice"))) == Seq((4.0, "plain_sort_merge")))
+    assert(flips.map(value[Double](_, "value")).forall(rows => rows > 4 && rows < 4096), flips)
   }
 
   test("every example query of the documentation returns rows") {
