@@ -69,7 +69,7 @@ object AqeConf {
       30000,
       1,
       3600000,
-      "Longest wait for a filter once its build side has finished; after that, every row passes."
+      "Longest wait for a filter once its build side has finished, a sixth of it for the first task of its job; after that, every row passes."
     )
   val SketchMaxKeys: ConfEntry[Long] =
     whole(

@@ -24,8 +24,8 @@ import io.aqeplugin.filters.{FilterLimits, RangeBounds}
 /** Builds a filter from the join keys of a finished build side and broadcasts its stored form, see [[BuiltFilter.bytes]].
   *
   * AQE treats it as a broadcast stage: it is built once per (build stage, keys, bounds), however many scans and subqueries request it, in the
-  * background as soon as the build stage has finished, and is cancelled with the query. It never fails a query: any failure, and any build
-  * longer than `limits.timeoutMillis`, gives a filter that passes all rows.
+  * background as soon as the build stage has finished, and is cancelled with the query. It never fails a query: any failure, any build
+  * longer than `limits.timeoutMillis`, and a job that gets no slot for `limits.queueMillis`, give a filter that passes all rows.
   *
   * @param keys
   *   the build side's keys, over the columns of `child`
@@ -79,10 +79,15 @@ case class RuntimeFilterExchangeExec(
     val startNanos = System.nanoTime()
     // The timer's thread belongs to no query, so the query is named here.
     val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
-    val timeout = FilterBuildThreads.timer.afterMillis(limits.timeoutMillis) {
-      if (publish(done, passAll(ReasonCode.BuildTimeout, startNanos), executionId)) SparkBridge.cancelJobsWithTag(sparkContext, jobTag)
-    }
+    def giveUp(limitMillis: Long): Unit =
+      if (publish(done, passAll(ReasonCode.BuildTimeout, startNanos, limitMillis), executionId))
+        SparkBridge.cancelJobsWithTag(sparkContext, jobTag)
+    val timeout = FilterBuildThreads.timer.afterMillis(limits.timeoutMillis)(giveUp(limits.timeoutMillis))
     SQLExecution.withThreadLocalCaptured(session, FilterBuildThreads.pool) {
+      // Only now: a build that waits for a thread has no job that could be in the queue.
+      val queue = FilterBuildThreads.timer.afterMillis(limits.queueMillis) {
+        if (SparkBridge.startedTasks(sparkContext, jobTag).contains(0)) giveUp(limits.queueMillis)
+      }
       try {
         sparkContext.addJobTag(jobTag)
         sparkContext.setInterruptOnCancel(true)
@@ -94,6 +99,7 @@ case class RuntimeFilterExchangeExec(
           if (!promise.isCompleted) fail(done, error)
         case error: Throwable => buildFailed(done, error, startNanos, executionId)
       } finally {
+        queue.cancel(false)
         if (promise.isCompleted) timeout.cancel(false)
         sparkContext.removeJobTag(jobTag)
       }
@@ -103,7 +109,7 @@ case class RuntimeFilterExchangeExec(
 
   private def buildFailed(done: CompletableFuture[Broadcast[Any]], error: Throwable, startNanos: Long, executionId: String): Unit = {
     BuildFaults.note(sparkContext, Option(executionId).flatMap(_.toLongOption), joinId, error)
-    try { val _ = publish(done, passAll(ReasonCode.BuildFailed, startNanos), executionId) }
+    try { val _ = publish(done, passAll(ReasonCode.BuildFailed, startNanos, limits.timeoutMillis), executionId) }
     catch { case second: Throwable => fail(done, second) }
   }
 
@@ -113,11 +119,11 @@ case class RuntimeFilterExchangeExec(
 
   private def built(startNanos: Long): BuiltFilter = FilterBuild.run(child, keys, bounds, limits, startNanos)
 
-  private def passAll(code: ReasonCode, startNanos: Long): BuiltFilter = BuiltFilter.PassAll(
+  private def passAll(code: ReasonCode, startNanos: Long, limitMillis: Long): BuiltFilter = BuiltFilter.PassAll(
     Reason(
       code,
       Some((System.nanoTime() - startNanos) / 1e6),
-      Some(limits.timeoutMillis.toDouble),
+      Some(limitMillis.toDouble),
       "millis",
       AqeConf.FilterBuildTimeout.key
     )
@@ -160,7 +166,8 @@ case class RuntimeFilterExchangeExec(
     try relationFuture.get(limits.timeoutMillis + FilterBuildThreads.GraceMillis, TimeUnit.MILLISECONDS).asInstanceOf[Broadcast[T]]
     catch {
       case _: TimeoutException =>
-        SparkBridge.broadcast[Any](sparkContext, passAll(ReasonCode.BuildTimeout, System.nanoTime()).bytes).asInstanceOf[Broadcast[T]]
+        val late = passAll(ReasonCode.BuildTimeout, System.nanoTime(), limits.timeoutMillis)
+        SparkBridge.broadcast[Any](sparkContext, late.bytes).asInstanceOf[Broadcast[T]]
     }
 
   /** Equal for equal (build stage, keys, bounds), regardless of the reads that AQE puts on a finished stage and of the requesting join. */
@@ -205,6 +212,14 @@ object RuntimeFilterExchangeExec {
   *   number of distinct keys that a build side keeps while it runs
   */
 final case class BuildLimits(filter: FilterLimits, inListMaxKeys: Int, timeoutMillis: Long, sketchedKeys: Int) {
+
+  /** Longest wait for the first task of the filter's job.
+    *
+    * The scan is queued behind the same jobs, so a short queue costs it little, and the filter shortens the queue for all. But what is
+    * submitted meanwhile comes before the scan, and under a long queue that may be much. By default 5 s: more than the 3 s for which Spark
+    * keeps a task for a node that has its data (`spark.locality.wait`) while other slots are free.
+    */
+  def queueMillis: Long = timeoutMillis / 6
 
   /** The same for a filter of at most `distinctKeys` keys. */
   def forKeys(distinctKeys: Long): BuildLimits = copy(filter = filter.copy(expectedKeys = distinctKeys))

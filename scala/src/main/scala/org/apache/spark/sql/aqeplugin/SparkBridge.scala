@@ -2,6 +2,7 @@ package org.apache.spark.sql.aqeplugin
 
 import java.io.{InputStream, OutputStream}
 
+import scala.jdk.CollectionConverters._
 import scala.reflect.ClassTag
 
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv, SparkThrowable}
@@ -9,7 +10,7 @@ import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.internal.config._
 import org.apache.spark.io.CompressionCodec
 import org.apache.spark.rdd.{DeterministicLevel, RDD}
-import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, TaskSchedulerImpl}
+import org.apache.spark.scheduler.{Pool, Schedulable, SparkListener, SparkListenerEvent, TaskSchedulerImpl, TaskSetManager}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.QueryExecution
@@ -55,6 +56,28 @@ object SparkBridge {
     case scheduler: TaskSchedulerImpl => Some(scheduler.runningTasksByExecutors.values.sum)
     case _                            => None
   }
+
+  /** The tasks that have started, of the stages that the jobs of a tag have submitted and not finished; none if there is no such stage, or
+    * where the cluster's scheduler is not Spark's own.
+    */
+  def startedTasks(sparkContext: SparkContext, tag: String): Option[Int] = sparkContext.taskScheduler match {
+    case scheduler: TaskSchedulerImpl =>
+      scheduler.synchronized {
+        val ofTag = taskSets(scheduler.rootPool).filter(hasTag(_, tag))
+        Option.when(ofTag.nonEmpty)(ofTag.map(_.taskAttempts.count(_.nonEmpty)).sum)
+      }
+    case _ => None
+  }
+
+  private def taskSets(schedulable: Schedulable): Seq[TaskSetManager] = schedulable match {
+    case pool: Pool            => pool.schedulableQueue.asScala.toSeq.flatMap(taskSets)
+    case stage: TaskSetManager => Seq(stage)
+    case _                     => Nil
+  }
+
+  private def hasTag(stage: TaskSetManager, tag: String): Boolean =
+    Option(stage.taskSet.properties).flatMap(properties => Option(properties.getProperty(SparkContext.SPARK_JOB_TAGS)))
+      .exists(_.split(SparkContext.SPARK_JOB_TAGS_SEP).contains(tag))
 
   /** Changes the conf of a running context. Sessions that start later see the change; values that were read before do not change. */
   def setConf(sparkContext: SparkContext, key: String, value: String): Unit = {
