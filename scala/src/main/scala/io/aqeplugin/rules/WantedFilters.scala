@@ -204,7 +204,15 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
       } yield (below, side, siteOf(below, side))
   }
 
-  private def explain(join: FoundJoin, text: => String): Unit = ExplainSection.note(join.node, state.explainLine(nameOf(join)), text)
+  // Those of this plan alone: a copied node brings lines of an earlier plan, in which another range may have been judged.
+  private val explained = new IdentityHashMap[SparkPlan, Seq[ExplainSection.Line]]().asScala
+
+  private def explain(join: FoundJoin, text: => String): Unit = {
+    val line = state.explainLine(nameOf(join))
+    line.set(() => text)
+    explained.update(join.node, explained.getOrElse(join.node, Nil) :+ line)
+    ExplainSection.note(join.node, explained(join.node))
+  }
 
   private def sketch(site: JoinSite): Unit = site.source.foreach {
     case (exchange: Exchange, keys) if context.thresholds(AqeConf.SketchMaxKeys) > 0 => builds += SketchedBuild(exchange, keys)

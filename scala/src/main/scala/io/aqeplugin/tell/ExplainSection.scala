@@ -21,7 +21,8 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
   override def generateExtendedInfo(plan: SparkPlan): String =
     try {
       // A stage that is read twice shows its joins twice.
-      val lines = collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Line).map(_.get.apply()) }.flatten.distinct
+      val lines =
+        collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Lines) }.flatten.flatten.map(_.get.apply()).distinct
       if (lines.isEmpty) ExplainSection.whyNone(SQLConf.get) else lines.mkString("\n")
     } catch {
       case Survivable(error) =>
@@ -36,15 +37,11 @@ object ExplainSection {
     if (SessionConf.isOff(conf)) s"the plugin is off: ${AqeConf.ModeKey.key}"
     else SessionConf.read(conf).fold(error => s"every join is left to Spark. ${error.message}", _ => "this plan has no join to decide")
 
-  private val Line = TreeNodeTag[AtomicReference[() => String]]("io.aqeplugin.decision")
+  /** The line of a join in all plans of its query: AQE goes on with an older plan if a new one equals it. */
+  type Line = AtomicReference[() => String]
 
-  /** Sets the line of a join.
-    *
-    * @param line
-    *   of this join in all plans of its query: AQE goes on with an older plan if a new one equals it
-    */
-  def note(join: SparkPlan, line: AtomicReference[() => String], text: => String): Unit = {
-    line.set(() => text)
-    join.setTagValue(Line, line)
-  }
+  private val Lines = TreeNodeTag[Seq[Line]]("io.aqeplugin.decision")
+
+  /** Sets the lines of a node: a join that is decided for its equalities and for a range has one for each. */
+  def note(join: SparkPlan, lines: Seq[Line]): Unit = join.setTagValue(Lines, lines)
 }

@@ -17,6 +17,7 @@ class ExplainSectionSuite extends AnyFunSuite with PluginSession {
     table("sold", "SELECT id % 3000 AS item, id % 7 AS v FROM range(100000)", files = 2)
     table("item", "SELECT id AS i, id % 5 AS kind FROM range(0, 4000, 2)")
     table("price", "SELECT id AS pi, id * 3 AS cents FROM range(0, 4000, 3)")
+    table("offer", "SELECT id AS oi, id % 3 AS least_v, id % 3 + 2 AS most_v FROM range(0, 4000, 5)")
   }
 
   private val Query =
@@ -50,6 +51,21 @@ class ExplainSectionSuite extends AnyFunSuite with PluginSession {
     assert(lines.size == 2 && !lines.exists(_.contains("not decided yet")), lines)
     assert(lines.exists(line => line.startsWith("left_outer:item=i: ") && line.contains("no filter (JOIN_TYPE")), lines)
     assert(lines.forall(_.contains(": Spark: plain_sort_merge, plugin: ")), lines)
+  }
+
+  test("a join with equalities and a range has a line for each, before and after it has run") {
+    val frame = spark.sql("SELECT count(*) FROM sold JOIN offer ON item = oi AND v BETWEEN least_v AND most_v")
+    def ids = section(explained(frame)).map(_.takeWhile(_ != ' '))
+    val both = Seq("inner:item=oi:", "inner:v<=most_v,v>=least_v:")
+    assert(ids == both && section(explained(frame)).forall(_.contains("not decided yet")), explained(frame))
+    val _ = frame.collect()
+    assert(ids == both && section(explained(frame)).forall(_.contains(": Spark: ")), explained(frame))
+  }
+
+  test("a join without an equality or a range has no line") {
+    val lines = section(explained(spark.sql("SELECT count(*) FROM sold JOIN offer ON item = oi JOIN item ON kind = v OR i = item")))
+    assert(lines.size == 1 && lines.head.startsWith("inner:item=oi: "), lines)
+    assert(section(explained(spark.sql("SELECT count(*) FROM item, price"))) == Seq("this plan has no join to decide"))
   }
 
   test("a query without a join says so, and so does the mode off") {
