@@ -1,9 +1,17 @@
 package io.aqeplugin.storage
 
-import java.io.IOException
+import java.io.{FileNotFoundException, IOException, InterruptedIOException}
 import java.security.PrivilegedExceptionAction
-import java.util.{Collections, LinkedHashMap, Map => JavaMap}
-import java.util.concurrent.{ArrayBlockingQueue, CompletableFuture, Executor, ThreadPoolExecutor, TimeUnit, TimeoutException}
+import java.util.{Collections, LinkedHashMap, Map => JavaMap, Set => JavaSet}
+import java.util.concurrent.{
+  ArrayBlockingQueue,
+  CompletableFuture,
+  CompletionException,
+  Executor,
+  ThreadPoolExecutor,
+  TimeUnit,
+  TimeoutException
+}
 
 import scala.util.control.NonFatal
 
@@ -18,6 +26,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.aqeplugin.exec.DaemonThreads
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
+import io.aqeplugin.metrics.Faults
 import io.aqeplugin.observe.TableFacts
 
 /** What a footer says of its file, for estimates: no row is left out because of it, so its statistics need not be trusted.
@@ -53,7 +62,8 @@ private[storage] object FooterSummary {
   * The calling rule runs while a query is planned, so the work is bounded: at most [[FooterStatistics.MaxFooters]] files, spread evenly
   * over the table, are read by separate threads. No caller waits longer than [[FooterStatistics.MaxMillis]] after the reads have begun,
   * however slow the storage is. The facts are kept as long as the table's list of files is unchanged, so facts that come too late serve the
-  * next query. Reads that failed, for lack of a thread or of a permission, are tried again by the next query, which may be another user's.
+  * next query. Reads that failed, for lack of a thread or of a permission, are tried again by the next query, which may be another user's. A
+  * table with a footer that cannot be read is counted as one fault, however often it is tried.
   *
   * A scan of a table whose partitions the catalog keeps knows only the partitions that it selects. The bytes of the table are then estimated
   * by [[FolderSample]], in the same threads and time, and kept for at most a minute; the rows are those of the files read, by the bytes of
@@ -67,9 +77,14 @@ private[storage] object FooterSummary {
 class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSummary.Reader], readers: Executor) {
   import FooterStatistics.{KeptMillis, Listed, MaxFooters, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot}
 
-  private val known: JavaMap[Snapshot, Reading] =
-    Collections.synchronizedMap(new LinkedHashMap[Snapshot, Reading](16, 0.75f, true) {
-      override def removeEldestEntry(eldest: JavaMap.Entry[Snapshot, Reading]): Boolean = size > MaxTables
+  private val known: JavaMap[Snapshot, Reading] = ofLatestTables
+
+  /** The folders of tables with a footer that could not be read. */
+  private val unreadable: JavaSet[Seq[String]] = Collections.newSetFromMap(ofLatestTables)
+
+  private def ofLatestTables[K, V]: JavaMap[K, V] =
+    Collections.synchronizedMap(new LinkedHashMap[K, V](16, 0.75f, true) {
+      override def removeEldestEntry(eldest: JavaMap.Entry[K, V]): Boolean = size > MaxTables
     })
 
   /** Starts to read the footers of the scanned table, unless that has begun. It is called for all tables of a plan before facts are
@@ -126,7 +141,9 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       val query =
         new InQuery(UserGroupInformation.getCurrentUser, relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options))
       val _ = list(query)
-        .thenCompose[Option[TableFacts]](listed => facts(listed, snapshot.schema, readerOf(relation.fileFormat), reading, query))
+        .thenCompose[Option[TableFacts]](listed =>
+          facts(listed, snapshot.schema, readerOf(relation.fileFormat), reading, query)(noteUnreadable(snapshot.roots, _))
+        )
         // A file that cannot be read fails the query only when the query itself reads it.
         .whenComplete((found, _) => end(Option(found).flatten))
     } catch {
@@ -140,7 +157,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       reader: Option[FooterSummary.Reader],
       reading: Reading,
       query: InQuery
-  ): CompletableFuture[Option[TableFacts]] = {
+  )(noteFailure: Throwable => Unit): CompletableFuture[Option[TableFacts]] = {
     val sampled = spread(listed.files.filter(_.getLen > 0))
     val sampledBytes = sampled.map(_.getLen).sum
     reader.filter(_ => listed.bytes >= MinTableBytes && sampledBytes > 0) match {
@@ -148,12 +165,21 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       case Some(read) =>
         val footers =
           sampled.map(file => query.async(if (reading.isEnded) FooterSummary(0L, Map.empty) else read(file, query.conf, schema)))
-        CompletableFuture.allOf(footers: _*).thenApply[Option[TableFacts]] { _ =>
+        val all = CompletableFuture.allOf(footers: _*).whenComplete((_, error) => Option(error).foreach(noteFailure))
+        all.thenApply[Option[TableFacts]] { _ =>
           val found = footers.map(_.join())
           val rows = (found.map(_.rows).sum.toDouble / sampledBytes * listed.bytes).toLong
           Some(TableFacts(Some(RowEstimate(rows, EstimateSource.Footers)), Some(listed.bytes), FooterSummary.ranges(found)))
         }
     }
+  }
+
+  private def noteUnreadable(folders: Seq[String], error: Throwable): Unit = error match {
+    case wrapped: CompletionException if Option(wrapped.getCause).isDefined => noteUnreadable(folders, wrapped.getCause)
+    // Storage may be slow, and a table be written anew while it is read.
+    case _: InterruptedIOException | _: TimeoutException | _: FileNotFoundException =>
+    case _                                                                          =>
+      if (unreadable.add(folders)) Faults.note("footer read", s"the rows of ${folders.mkString(", ")} are estimated without footers", error)
   }
 
   private def spread(files: Seq[FileStatus]): Seq[FileStatus] =

@@ -32,12 +32,6 @@ class LimitBadInputSuite extends AnyFunSuite with LimitSession {
     path
   }
 
-  private def dataFiles(path: Path): Seq[Path] = {
-    val listed = JavaFiles.list(path)
-    try listed.iterator.asScala.filter(_.getFileName.toString.startsWith("part-")).toVector.sorted
-    finally listed.close()
-  }
-
   for (limit <- Seq("-1", "CAST(NULL AS INT)", "id", "1.5", "'many'"))
     test(s"LIMIT $limit fails as in Spark") {
       val plain = withConf("spark.aqePlugin.mode" -> "off")(Try(sql(s"SELECT * FROM t LIMIT $limit").collect()))

@@ -4,6 +4,7 @@ import java.nio.file.{Files, Path}
 import java.util.concurrent.ConcurrentLinkedQueue
 
 import scala.jdk.CollectionConverters._
+import scala.util.Using
 
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.{SparkConf, SparkContext}
@@ -124,6 +125,10 @@ trait PluginSession extends BeforeAndAfterAll with NeedsSession with AdaptiveSpa
     }
     spark.read.schema(frame.schema).format(format).load(path).createOrReplaceTempView(name)
   }
+
+  /** The files of a table that has no partitions. */
+  protected def dataFiles(path: Path): Seq[Path] =
+    Using.resource(Files.list(path))(_.iterator.asScala.filter(_.getFileName.toString.startsWith("part-")).toVector.sorted)
 }
 
 /** One query that was run with the plugin. */

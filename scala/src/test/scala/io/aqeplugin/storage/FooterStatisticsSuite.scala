@@ -1,6 +1,7 @@
 package io.aqeplugin.storage
 
-import java.io.IOException
+import java.io.{FileNotFoundException, IOException}
+import java.net.SocketTimeoutException
 import java.util.concurrent.{ConcurrentLinkedQueue, Executor, RejectedExecutionException}
 
 import scala.collection.mutable.ArrayBuffer
@@ -16,6 +17,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.decide.EstimateSource
 import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.metrics.Faults
 
 /** Footers that cannot be read, or not yet. */
 class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
@@ -54,6 +56,17 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
       assert(reads.size == 8)
       assert(rows(statistics).isDefined && reads.size == 8, "footers that were read are kept")
     }
+
+  test("unreadable footers are one fault of their table; files that are slow or gone are none") {
+    def faults(error: Throwable): Long = {
+      val before = Faults.count
+      val statistics = new FooterStatistics(_ => Some((_, _) => throw error), AtOnce)
+      assert(rows(statistics).isEmpty && rows(statistics).isEmpty)
+      Faults.count - before
+    }
+    assert(faults(new IOException("no footer")) == 1)
+    assert(faults(new SocketTimeoutException("slow")) == 0 && faults(new FileNotFoundException("gone")) == 0)
+  }
 
   test("without a free thread, no footer is read, and the next query tries again") {
     val queued = ArrayBuffer.empty[Runnable]
