@@ -80,5 +80,5 @@ def _events(row: dict[str, Any]) -> Iterator[Event]:
     if row["timeMillis"] is not None:
         outcomes = tuple(decode_text(FilterOutcome, text.encode()) for text in row["_outcomes"])
         # Rows of earlier ingests have none.
-        flips = row["flips"] and [flip.asDict() for flip in row["flips"]]
+        flips = row["flipPoints"] and [flip.asDict() for flip in row["flipPoints"]]
         yield replace(decode(QueryEnded, {**row, "outcomes": [], "flips": flips}), outcomes=outcomes)

@@ -47,7 +47,7 @@ QUERIES = (
     "log string, executionId bigint, description string, startedMillis bigint, endedMillis bigint, "
     "errorMessage string, schemaVersion bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
     "planned bigint, applied bigint, errors bigint, joins bigint, mode string, fingerprint string, "
-    f"joinConditions string, date date, arm string, badConf string, flips {_type(tuple[FlipPoint, ...])}"
+    f"joinConditions string, date date, arm string, badConf string, flipPoints {_type(tuple[FlipPoint, ...])}"
 )
 REJECTED = f"log string, {_POSITION}, kind string, why string, line string"
 

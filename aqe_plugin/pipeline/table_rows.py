@@ -18,7 +18,7 @@ _DAY_MILLIS = 86_400_000
 _LAST_DAY = 2_932_896
 _ACCOUNT = ("schemaVersion", "timeMillis", "durationMillis", "ruleMillis", "planned", "applied", "errors")
 # Columns that came later stand behind the others.
-_ADDED = ("arm", "badConf", "flips")
+_ADDED = ("arm", "badConf", "flipPoints")
 _SPARKS = ("description", "startedMillis", "endedMillis", "errorMessage")
 
 
@@ -77,7 +77,8 @@ def queries_of(decisions: DataFrame, ended: DataFrame, events: DataFrame, earlie
         ).alias("joinConditions"),
         F.max("timeMillis").alias("_decidedMillis"),
     )
-    accounts = _first(ended, *key).select(*key, *_ACCOUNT, *_ADDED)
+    # Tables of earlier versions have whole numbers in `flips`, which Spark does not read as fractions.
+    accounts = _first(ended, *key).withColumnRenamed("flips", "flipPoints").select(*key, *_ACCOUNT, *_ADDED)
     accounts = _newer(accounts, earlier.where("timeMillis IS NOT NULL").select(*key, *_ACCOUNT, *_ADDED), key)
     begun = _newer(started(events), earlier.where("startedMillis IS NOT NULL").select(*key, *_SPARKS[:2]), key)
     done = _newer(over(events), earlier.where("endedMillis IS NOT NULL").select(*key, *_SPARKS[2:]), key)

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, Pa
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types._
 
-import io.aqeplugin.storage.SourceLiterals
+import io.aqeplugin.storage.{ParquetKeys, SourceLiterals}
 
 /** The columns of a plan for which a source leaves out exactly the rows that Spark would.
   *
@@ -84,7 +84,9 @@ private[infer] object TrustedColumns {
   private def ofFiles(relation: LogicalRelation, files: HadoopFsRelation): Seq[Attribute] = {
     val partitions = files.partitionSchema.map(_.name)
     def isPartition(column: Attribute): Boolean = partitions.exists(relation.conf.resolver(_, column.name))
-    val isTrusted = isTrustedFormat(files) && !(relation.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(files.dataSchema))
+    val isTrusted = isTrustedFormat(files) && !ParquetKeys.skipsDamage(
+      files
+    ) && !(relation.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(files.dataSchema))
     relation.output.filterNot(column => isPartition(column) || isTrusted && isTrustedType(column))
   }
 

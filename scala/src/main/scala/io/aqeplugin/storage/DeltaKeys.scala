@@ -24,7 +24,8 @@ private[storage] object DeltaKeys extends KeyedFormat {
     case file: FileSourceScanExec => DeltaScan.preparedFiles(file).flatMap { files =>
         val narrowed =
           if (PartitionRange.isPartition(file, keys.column)) byPartition(file, keys)
-          else if (isTrusted(keys.column) && DeltaScan.readsByName(file) && isLarge(file, files)) byStatistics(file, keys, tables)
+          else if (isTrusted(keys.column) && DeltaScan.readsByName(file) && isLarge(file, files) && !ParquetKeys.skipsDamage(file.relation))
+            byStatistics(file, keys, tables)
           else None
         narrowed.map(KeyedFormat.linked(file, _))
       }

@@ -1,14 +1,16 @@
 package io.aqeplugin.storage
 
+import org.apache.spark.sql.catalyst.FileSourceOptions
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, In}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.observe.TableStatistics
 
 /** Row groups and pages of Parquet files: the reader skips those whose statistics or dictionary exclude all keys. */
-private[storage] object ParquetKeys extends KeyedFormat {
+private[aqeplugin] object ParquetKeys extends KeyedFormat {
 
   /** Ranges that exclude a smaller share of a column's values skip almost nothing, but the check has a cost: Parquet reads the
     * dictionary and the page index of every row group. On TPC-DS q19, scale 10, 1,836 keys spread over all items made the scan of
@@ -30,7 +32,11 @@ private[storage] object ParquetKeys extends KeyedFormat {
     */
   def checksTypes(scan: FileSourceScanExec, column: Attribute): Boolean =
     scan.relation.fileFormat.getClass == classOf[ParquetFileFormat] && !column.dataType.isInstanceOf[DecimalType] &&
-      !isCut(column.dataType) && !(scan.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(scan.requiredSchema))
+      !isCut(column.dataType) && !(scan.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(scan.requiredSchema)) &&
+      !skipsDamage(scan.relation)
+
+  /** Whether Spark leaves out the rest of a file after a damaged page. If nobody reads that page, the rows behind it appear. */
+  def skipsDamage(files: HadoopFsRelation): Boolean = new FileSourceOptions(files.options).ignoreCorruptFiles
 
   /** Spark cuts the integers of a file to a narrower column, and the ranges in the footer are those of the uncut ones. */
   private def isCut(dataType: DataType): Boolean = dataType == ByteType || dataType == ShortType

@@ -60,7 +60,7 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
   test("unreadable footers are one fault of their table; files that are slow or gone are none") {
     def faults(error: Throwable): Long = {
       val before = Faults.count
-      val statistics = new FooterStatistics(_ => Some((_, _) => throw error), AtOnce)
+      val statistics = new FooterStatistics(_ => Some((_, _, _) => throw error), AtOnce)
       assert(rows(statistics).isEmpty && rows(statistics).isEmpty)
       Faults.count - before
     }
