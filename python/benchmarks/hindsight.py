@@ -131,6 +131,7 @@ class Summary:
         noise: of the same choices forced twice in a round, the median over the queries of the ratio's distance from 1:
             what the measurement cannot tell apart.
         own_ratio: of the plugin by itself beside the same choices forced, the median over the queries.
+        otherwise_ratio: the mean of the runs in which it chose otherwise, beside the learned choices forced.
         own_runs: of the plugin by itself.
         own_runs_chosen_otherwise: those with other choices than the learned ones.
         rounds: of the choices forced.
@@ -153,6 +154,7 @@ class Summary:
     off_seconds: float
     noise: float | None
     own_ratio: float | None
+    otherwise_ratio: float | None
     own_runs: int
     own_runs_chosen_otherwise: int
     rounds: int
@@ -172,6 +174,7 @@ def summary(measured: Sequence[Measured]) -> Summary:
     medians = [both for query in sound if (both := query.beside_spark) is not None]
     controls = [statistics.median(ratios.values()) for query in sound if (ratios := query.control_ratios)]
     own = [statistics.median(ratios.values()) for query in sound if (ratios := query.own_ratios)]
+    otherwise = [ratio for query in sound for ratio in query.otherwise_ratios.values()]
     sketched = [join.is_sketched for query in measured for join in query.joins if join.is_sketched is not None]
     factors = [one.pass_rate_factor for one in regrets if one.pass_rate_factor is not None]
     return Summary(
@@ -185,6 +188,7 @@ def summary(measured: Sequence[Measured]) -> Summary:
         off_seconds=sum(off for _, off in medians),
         noise=statistics.median(abs(ratio - 1) for ratio in controls) if controls else None,
         own_ratio=statistics.median(own) if own else None,
+        otherwise_ratio=statistics.fmean(otherwise) if otherwise else None,
         own_runs=sum(query.own_runs for query in measured),
         own_runs_chosen_otherwise=sum(query.own_runs_chosen_otherwise for query in measured),
         rounds=sum(query.rounds for query in measured),

@@ -130,15 +130,26 @@ class Measured:
 
     @property
     def control_ratios(self) -> Ratios:
-        """Seconds of the base's second run per second of its first, by round."""
+        """Seconds of the second run of the choices forced per second of the first, by round."""
+        if self.base_arm != PINNED:
+            return {}
         runs = {turn: self._runs[self.base_arm][turn] for turn in self.base}
         return {turn: both[1].seconds / both[0].seconds for turn, both in runs.items() if len(both) > 1}
 
     @property
     def own_ratios(self) -> Ratios:
         """Seconds of the plugin's own run per second of its choices forced, in rounds in which it chose the same."""
+        return self._own_ratios(chosen_otherwise=False)
+
+    @property
+    def otherwise_ratios(self) -> Ratios:
+        """The same in rounds in which it chose otherwise: what the other choices cost beside the learned ones."""
+        return self._own_ratios(chosen_otherwise=True)
+
+    def _own_ratios(self, chosen_otherwise: bool) -> Ratios:
         others = self._deviating.get(PLUGIN.name, set())
-        return {turn: ratio for turn, ratio in self.ratios(PLUGIN.name).items() if turn not in others}
+        ratios = self.ratios(PLUGIN.name) if self.base_arm == PINNED else {}
+        return {turn: ratio for turn, ratio in ratios.items() if (turn in others) == chosen_otherwise}
 
     @property
     def _spark_ratios(self) -> Ratios:

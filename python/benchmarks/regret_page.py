@@ -64,6 +64,10 @@ def _summary(measured: Sequence[Measured]) -> str:
         lines.append(f"noise, the same choices forced twice a round: {whole.noise:.1%} at the median")
     if whole.own_ratio is not None:
         lines.append(f"the plugin by itself beside the same choices forced: {whole.own_ratio:.3f} at the median")
+    if whole.otherwise_ratio is not None:
+        lines.append(
+            f"where it chose otherwise, beside the learned choices forced: {whole.otherwise_ratio:.3f} on average"
+        )
     if whole.finished:
         lines.append(
             f"finished build sides whose distinct keys were measured: {_share(whole.sketched, whole.finished)}"

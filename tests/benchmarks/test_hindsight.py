@@ -204,7 +204,17 @@ def test_what_the_plugin_takes_counts_also_where_it_chose_otherwise() -> None:
     assert (whole.total_seconds, whole.off_seconds) == (40.0, 20.0)
     assert (whole.own_runs, whole.own_runs_chosen_otherwise) == (30, 24)
     assert whole.own_ratio == pytest.approx(1.01)
+    assert whole.otherwise_ratio is None, "there were no choices forced in these rounds"
     assert _only(measured).regret == pytest.approx(0.2)
+
+
+def test_what_other_choices_cost_is_beside_the_learned_ones() -> None:
+    measured = _measured(broadcast=0.8)
+    for turn in (6, 7):
+        measured.add({"arm": "pinned", "turn": turn, "place": 0, "seconds": 10.0})
+        measured.add({"arm": "plugin", "turn": turn, "place": 1, "seconds": 20.0, "deviates": "inner:a=b: broadcast"})
+    assert summary([measured]).otherwise_ratio == pytest.approx(2.0)
+    assert "where it chose otherwise, beside the learned choices forced: 2.000" in regret_page([measured], "skew")
 
 
 def test_the_times_of_the_plugin_and_of_spark_are_of_the_same_rounds() -> None:

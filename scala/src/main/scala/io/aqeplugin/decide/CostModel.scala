@@ -114,9 +114,8 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
     }
     val left = if (leavesShuffle(option)) path.leavingTerms(sharedPassRate, shuffle(sharedPassRate)) else Nil
     val unreduced = if (option.withFilter || !mayFilter) Nil else path.unreducedTerms(passRate)
-    reachJoin(passing, shuffles(option)) ++ unreduced ++ left ++ buildShuffle(option.method) ++ joined ++ (if (option.withFilter)
-                                                                                                             filterTerms
-                                                                                                           else Nil)
+    val ofFilter = if (option.withFilter) filterTerms else Nil
+    Seq(reachJoin(passing, shuffles(option)), unreduced, left, buildShuffle(option.method), joined, ofFilter).flatten
   }
 
   private def shuffles(option: JoinOption): Double = {

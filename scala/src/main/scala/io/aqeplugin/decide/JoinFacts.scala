@@ -184,9 +184,6 @@ final case class ProbeFacts(
     copy(otherUsesPassRate = passRate.getOrElse(otherUsesPassRate), path = charged)
   }
 
-  /** The same without what it says of other scans. */
-  def withoutSources: ProbeFacts = copy(path = path.filterNot(_.isInstanceOf[PathStep.FilterSource]))
-
   /** The same without its key range: an estimated share of the build side says nothing of how its keys lie in there. */
   def withoutKeys: ProbeFacts = copy(keys = None)
 

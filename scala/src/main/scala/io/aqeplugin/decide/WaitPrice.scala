@@ -75,8 +75,7 @@ object WaitPrice {
         medianPartitionBytes = (bytes / partitions).toLong,
         alreadyBroadcast = join.sparkStrategy == Strategy.Broadcast
       ),
-      // What is saved below is priced by the whole facts of the joins there.
-      probe = join.probe.withoutKeys.withoutSources
+      probe = join.probe.withoutKeys
     )
   }
 

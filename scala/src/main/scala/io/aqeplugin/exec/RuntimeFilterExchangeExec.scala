@@ -86,7 +86,8 @@ case class RuntimeFilterExchangeExec(
     SQLExecution.withThreadLocalCaptured(session, FilterBuildThreads.pool) {
       // Only now: a build that waits for a thread has no job that could be in the queue.
       val queue = FilterBuildThreads.timer.afterMillis(limits.queueMillis) {
-        if (SparkBridge.startedTasks(sparkContext, jobTag).contains(0)) giveUp(limits.queueMillis)
+        val isInQueue = SparkBridge.startedTasks(sparkContext, jobTag).contains(0) && !SparkBridge.hasEndedTasks(sparkContext, jobTag)
+        if (isInQueue) giveUp(limits.queueMillis)
       }
       try {
         sparkContext.addJobTag(jobTag)

@@ -71,7 +71,7 @@ private[infer] object TrustedColumns {
           case files: HadoopFsRelation => ofFiles(relation, files)
           case _                       => relation.output
         }
-      case relation: DataSourceV2Relation if relation.table.getClass.getName == IcebergTable => relation.output.filterNot(isTrustedType(_))
+      case relation: DataSourceV2Relation if relation.table.getClass.getName == IcebergTable => relation.output.filterNot(isTrustedInLog)
       case relation: DataSourceV2Relation                                                    => relation.output
       // The bounds of a cached batch leave NaN out, which is greater than every number.
       case cached: InMemoryRelation => cached.output.filter(column => column.dataType == DoubleType || column.dataType == FloatType)
@@ -83,11 +83,12 @@ private[infer] object TrustedColumns {
 
   private def ofFiles(relation: LogicalRelation, files: HadoopFsRelation): Seq[Attribute] = {
     val partitions = files.partitionSchema.map(_.name)
+    val isDelta = files.fileFormat.getClass.getName == DeltaFormat
     def isPartition(column: Attribute): Boolean = partitions.exists(relation.conf.resolver(_, column.name))
-    val isTrusted = isTrustedFormat(files) && !ParquetKeys.skipsDamage(
-      files
-    ) && !(relation.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(files.dataSchema))
-    relation.output.filterNot(column => isPartition(column) || isTrusted && isTrustedType(column))
+    val isReadById = relation.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(files.dataSchema)
+    val isTrusted = isTrustedFormat(files) && !ParquetKeys.skipsDamage(files) && !isReadById
+    def isTrustedColumn(column: Attribute): Boolean = if (isDelta) isTrustedInLog(column) else isTrustedType(column)
+    relation.output.filterNot(column => isPartition(column) || isTrusted && isTrustedColumn(column))
   }
 
   /** The formats that Spark reads as Parquet. Others are known by name: the plugin does not depend on them. */
@@ -96,6 +97,11 @@ private[infer] object TrustedColumns {
 
   private val DeltaFormat = "org.apache.spark.sql.delta.DeltaParquetFileFormat"
   private val IcebergTable = "org.apache.iceberg.spark.source.SparkTable"
+
+  /** The statistics of texts that a table keeps beside its files are not in Spark's order: bytes that are not UTF-8 are replaced, and some writers
+    * end a cut maximum with a character that is not the greatest.
+    */
+  private def isTrustedInLog(column: Attribute): Boolean = isTrustedType(column) && !column.dataType.isInstanceOf[StringType]
 
   /** Bytes and shorts may be cut from the integers of a file, the precision of decimals is ignored, and -0.0 is less than 0.0. */
   private def isTrustedType(column: Attribute): Boolean = column.dataType match {

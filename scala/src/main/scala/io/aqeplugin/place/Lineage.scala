@@ -9,11 +9,9 @@ import org.apache.spark.sql.catalyst.expressions.{
   Divide,
   Expression,
   Literal,
-  NamedExpression,
-  Nondeterministic,
-  UserDefinedExpression
+  NamedExpression
 }
-import org.apache.spark.sql.catalyst.expressions.aggregate.{Average, Complete, Partial}
+import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, Average, Complete, Partial}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning
 import org.apache.spark.sql.execution._
@@ -119,9 +117,8 @@ object Lineage {
     * not deterministic because of the order of its rows, which stays.
     */
   private def dependsOnOthers(expression: Expression): Boolean = expression.exists {
-    case _: Nondeterministic         => true
-    case user: UserDefinedExpression => !user.deterministic
-    case _                           => false
+    case _: AggregateFunction => false
+    case one                  => !one.deterministic && one.children.forall(_.deterministic)
   }
 
   /** The expressions that an operator evaluates on rows of its input or on its groups. */

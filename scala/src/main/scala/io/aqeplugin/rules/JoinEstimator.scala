@@ -78,7 +78,9 @@ private[rules] final class JoinEstimator(
   def estimate(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {
     val now = unweighed(join, buildSide, site)
     val bare = if (estimates.isFiltered) unfiltered else estimates
-    val kept = if (estimates.isFiltered) now.copy(probe = probeFacts(join, buildSide, site, unfiltered)) else now
+    val probe = if (estimates.isFiltered) probeFacts(join, buildSide, site, unfiltered) else now.probe
+    // A wait is priced by the whole facts of the joins below.
+    val kept = now.copy(probe = probe.copy(path = probe.path ++ sources(join, site, bare)))
     context.state.reachedScans.note(
       kept.joinId,
       join.id,
@@ -138,8 +140,7 @@ private[rules] final class JoinEstimator(
       beforeExchange = site.isBeforeExchange,
       prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.node)).sum),
       otherUsesPassRate = site.otherUsesPassRate,
-      path = path.steps ++ site.repeated.flatMap(repeat(_, estimates)) ++ shared(join, probe, site, estimates) ++
-        sources(join, site, estimates)
+      path = path.steps ++ site.repeated.flatMap(repeat(_, estimates)) ++ shared(join, probe, site, estimates)
     )
   }
 
@@ -149,10 +150,14 @@ private[rules] final class JoinEstimator(
 
   /** The joins below that filter other scans by what the targets leave. */
   private def sources(join: FoundJoin, site: JoinSite, estimates: SizeEstimator): Seq[PathStep] =
-    sitesBelow(join, site).filter(_._1.range.isEmpty).map { case (below, side, of) =>
+    for {
+      (below, side, of) <- sitesBelow(join, site) if mayStillFilter(below)
+      // Those that the join's own filter reaches are on its path.
+      others = of.targets.filterNot(target => site.targets.exists(_.node eq target.node)) if others.nonEmpty
+    } yield {
       val build = estimates(below.child(side))
-      val known = of.targets.flatMap(keysOf(below, _)).flatMap(_.mostDistinct)
-      val filtered = of.targets.map(_.node)
+      val known = others.flatMap(keysOf(below, _)).flatMap(_.mostDistinct)
+      val filtered = others.map(_.node)
       PathStep.FilterSource(
         rounded(build.rows),
         math.min(rounded(build.rows / build.kept), known.maxOption.getOrElse(Long.MaxValue)),
@@ -160,6 +165,12 @@ private[rules] final class JoinEstimator(
         filtered.map(estimates.rowBytes).maxOption.getOrElse(0L)
       )
     }
+
+  /** Whether nothing is known against the filter of a join: it was not decided without, and its probe side was not let go. */
+  private def mayStillFilter(join: FoundJoin): Boolean = {
+    val name = context.state.nameOf(join.id)
+    context.state.decision(name).forall(_.buildFilter) && context.state.estimate(name).flatMap(_.waiting).forall(_.waits)
+  }
 
   private def repeat(target: FilterTarget, estimates: SizeEstimator): Option[PathStep] = target.exchanges.headOption.map { own =>
     PathStep.Repeat(rounded(estimates(own).rows), estimates.rowBytes(own), rounded(estimates.scanBytes(own)))

@@ -54,10 +54,12 @@ private[storage] object DeltaKeys extends KeyedFormat {
     Option.when(found.nonEmpty)(scan.copy(dataFilters = scan.dataFilters ++ found))
   }
 
-  /** Decimals and integers of less than four bytes are compared otherwise than Spark compares them, where a file has another type. */
+  /** Decimals and integers of less than four bytes are compared otherwise than Spark compares them, where a file has another type. The statistics of
+    * texts have a character in place of bytes that are not UTF-8, and some versions end a cut maximum with one that is not the greatest.
+    */
   private def isTrusted(column: Attribute): Boolean = column.dataType match {
-    case BooleanType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType | StringType => true
-    case _                                                                                               => false
+    case BooleanType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType => true
+    case _                                                                                  => false
   }
 
   private def isLarge(scan: FileSourceScanExec, files: Int): Boolean =

@@ -17,7 +17,7 @@ import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
-import org.apache.hadoop.security.UserGroupInformation
+import org.apache.hadoop.security.{AccessControlException, UserGroupInformation}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileFormat, HadoopFsRelation, InMemoryFileIndex}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
@@ -176,9 +176,9 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
 
   private def noteUnreadable(folders: Seq[String], error: Throwable): Unit = error match {
     case wrapped: CompletionException if Option(wrapped.getCause).isDefined => noteUnreadable(folders, wrapped.getCause)
-    // Storage may be slow, and a table be written anew while it is read.
-    case _: InterruptedIOException | _: TimeoutException | _: FileNotFoundException =>
-    case _                                                                          =>
+    // Storage may be slow, a table be written anew while it is read, and another user's.
+    case _: InterruptedIOException | _: TimeoutException | _: FileNotFoundException | _: AccessControlException =>
+    case _                                                                                                      =>
       if (unreadable.add(folders)) Faults.note("footer read", s"the rows of ${folders.mkString(", ")} are estimated without footers", error)
   }
 

@@ -52,9 +52,11 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
       case None                                                                             => inRanges(scan, keys, tables).toSeq
     }
 
-  /** The column holds one of the keys, if a reader of files may get all of them. Those of one column of several must leave out enough of it. */
+  /** The column holds one of the keys, if a reader of files may get all of them. Those of one column of several must leave out enough of it, of which
+    * nothing is known if they are texts.
+    */
   def inList(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[In] =
-    keys.literals.filter(_.size <= keys.inListMaxKeys).filter(_ => keys.isWholeKey || leavesOutEnough(scan, keys, tables))
+    keys.literals.filter(_.size <= keys.inListMaxKeys).filter(_ => keys.isWholeKey || !keys.areTexts && leavesOutEnough(scan, keys, tables))
       .map(In(keys.column, _))
 
   /** The column lies in the ranges of the keys, if that leaves out enough of it. */

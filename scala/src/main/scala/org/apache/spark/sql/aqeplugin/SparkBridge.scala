@@ -69,6 +69,13 @@ object SparkBridge {
     case _ => None
   }
 
+  /** Whether a task of a tag's jobs has ended, as those of a first stage before the next one is in the queue. */
+  def hasEndedTasks(sparkContext: SparkContext, tag: String): Boolean = {
+    val tracker = sparkContext.statusTracker
+    val stages = tracker.getJobIdsForTag(tag).flatMap(tracker.getJobInfo(_)).flatMap(_.stageIds)
+    stages.exists(stage => tracker.getStageInfo(stage).exists(_.numCompletedTasks > 0))
+  }
+
   private def taskSets(schedulable: Schedulable): Seq[TaskSetManager] = schedulable match {
     case pool: Pool            => pool.schedulableQueue.asScala.toSeq.flatMap(taskSets)
     case stage: TaskSetManager => Seq(stage)
