@@ -57,15 +57,6 @@ def lose_an_executor():
 """
 
 
-# The first attempt of the build side's first task is slow; a copy of it is not.
-STRAGGLER = """
-def straggle():
-    from pyspark import TaskContext
-    task = TaskContext.get()
-    time.sleep(0.1 if task.partitionId() == 0 and task.attemptNumber() == 0 else 0.002)
-"""
-
-
 def confs(**more: str) -> dict[str, str]:
     return {
         "spark.master": "local-cluster[2,1,1024]",
@@ -103,28 +94,6 @@ def test_a_build_side_that_lost_an_executor_has_each_row_once(tmp_path: Path) ->
     build = decided.facts.build
     assert (build.rows, build.keys.distinct, decided.build_filter) == (1500, 1500, True)
     assert tasks_that_ran_twice(job.event_log_folder), "the test lost no finished task"
-
-
-@only_in_test_all
-def test_a_speculative_copy_of_a_build_task_counts_once(tmp_path: Path) -> None:
-    script = (
-        JOB.replace("LOSS", STRAGGLER).replace("PARTS", "4").replace("time.sleep(0.002) is None", "straggle() is None")
-    )
-    more = {
-        "spark.sql.files.minPartitionNum": "4",
-        "spark.speculation": "true",
-        "spark.speculation.minTaskRuntime": "100ms",
-        "spark.speculation.quantile": "0.5",
-        "spark.eventLog.compress": "false",
-        "spark.eventLog.rolling.enabled": "false",
-    }
-    job = submit_with_the_plugin(tmp_path, script, confs(**more))
-    assert job.stdout.split()[:2] == ["ANSWER", "120000"], job.stderr[-5000:]
-    (decided,) = [event.decision for event in job.events() if isinstance(event, JoinDecided)]
-    build = decided.facts.build
-    assert (build.rows, build.keys.distinct, decided.build_filter) == (1500, 1500, True)
-    (log,) = job.event_log_folder.iterdir()
-    assert '"Speculative":true' in log.read_text(), "the test started no copy"
 
 
 def tasks_that_ran_twice(event_logs: Path) -> list[tuple[int, int]]:
