@@ -16,7 +16,7 @@ final case class BuildGrowth(by: Double, tableRows: Option[Long]) {
     build.copy(rows = rows, originRows = tableRows.orElse(build.originRows.map(grown)).map(math.max(_, rows)))
   }
 
-  private def grown(count: Long): Long = BuildGrowth.times(count, by)
+  private def grown(count: Long): Long = ProbeFacts.times(count, by)
 }
 
 object BuildGrowth {
@@ -43,12 +43,10 @@ object BuildGrowth {
       by,
       tableRows.map(table =>
         table.source match {
-          case ScanOutput | ScaledOutput => times(table.rows, expectedRows / rows)
+          case ScanOutput | ScaledOutput => ProbeFacts.times(table.rows, expectedRows / rows)
           case _                         => table.rows
         }
       )
     ))
   }
-
-  private def times(count: Long, by: Double): Long = if (count < 0) count else math.min(count * by, Long.MaxValue / 2.0).toLong
 }

@@ -205,7 +205,9 @@ final case class ProbeFacts(
 }
 
 object ProbeFacts {
-  private def times(count: Long, by: Double): Long = if (count < 0) count else math.min(count * by, Long.MaxValue / 2.0).toLong
+
+  /** So many times a count; an unknown one stays so. */
+  private[decide] def times(count: Long, by: Double): Long = if (count < 0) count else math.min(count * by, Long.MaxValue / 2.0).toLong
 }
 
 /** The size of the cluster that the query runs on.

@@ -75,7 +75,7 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
     var t = 0
     while (t < textColumns.length) {
       val column = textColumns(t)
-      sketcher.addText(column, waiting(column)(waitingCount), row.getUTF8String(textOrdinals(t)))
+      if (sketcher.keepsTexts(column)) sketcher.addText(column, waiting(column)(waitingCount), row.getUTF8String(textOrdinals(t)))
       t += 1
     }
   }

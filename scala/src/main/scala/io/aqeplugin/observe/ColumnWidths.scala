@@ -15,10 +15,13 @@ import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
   * COLUMNS` left in the catalog; else the default width of its type.
   */
 final class ColumnWidths(tables: TableStatistics) {
+  private val ofPlans = new IdentityHashMap[SparkPlan, Long]().asScala
   private val ofLeaves = new IdentityHashMap[SparkPlan, Map[ExprId, Long]]().asScala
 
   /** Bytes of an average row of `plan` in memory. */
-  def rowBytes(plan: SparkPlan): Long =
+  def rowBytes(plan: SparkPlan): Long = ofPlans.getOrElseUpdate(plan, computed(plan))
+
+  private def computed(plan: SparkPlan): Long =
     if (plan.output.forall(isFixed)) RowWidth.ofRow(plan.output)
     else {
       val known = leaves(plan).map(leaf => ofLeaves.getOrElseUpdate(leaf, ofLeaf(leaf)))

@@ -78,7 +78,7 @@ private[rules] final class JoinEstimator(
   def estimate(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {
     val now = unweighed(join, buildSide, site)
     val bare = if (estimates.isFiltered) unfiltered else estimates
-    val probe = if (estimates.isFiltered) probeFacts(join, buildSide, site, unfiltered) else now.probe
+    val probe = if (bare eq estimates) now.probe else probeFacts(join, buildSide, site, bare)
     // A wait is priced by the whole facts of the joins below.
     val kept = now.copy(probe = probe.copy(path = probe.path ++ sources(join, site, bare)))
     context.state.reachedScans.note(
