@@ -17,6 +17,7 @@ class ThresholdChanges(TypedDict, total=False):
     filter_exact_max_keys: int | str
     filter_in_list_max_keys: int | str
     filter_build_timeout: int | str
+    filter_slot_timeout: int | str
     sketch_max_keys: int | str
     filter_max_pass_rate: float | str
     filter_max_per_scan: int | str
@@ -65,6 +66,7 @@ class ThresholdFields:
     filter_exact_max_keys: Threshold[int]
     filter_in_list_max_keys: Threshold[int]
     filter_build_timeout: Threshold[int]
+    filter_slot_timeout: Threshold[int]
     sketch_max_keys: Threshold[int]
     filter_max_pass_rate: Threshold[float]
     filter_max_per_scan: Threshold[int]

@@ -23,6 +23,7 @@ _NOT_IN_A_DECISION = (
     "wait.",
     "filter.selfDisable.",
     "filter.buildTimeout",
+    "filter.slotTimeout",
     "filter.inListMaxKeys",
     "filter.maxPerScan",
     "filter.maxRepeatedBytes",

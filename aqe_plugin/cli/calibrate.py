@@ -50,7 +50,7 @@ def calibrate(
     rounds. The cluster should do nothing else meanwhile. The session has the settings of spark-defaults.conf. Nothing
     is changed: `aqe-plugin apply --values FILE` rolls the values out.
 
-    Example: aqe-plugin calibrate --plot fit.svg --format conf > calibrated.conf
+    Example: aqe-plugin calibrate --format conf > calibrated.conf
     """
     if plot is not None:
         require_plots()

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.metrics import Metric
+from monitoring.marked import with_marked
 
 __all__ = ["with_metric_table"]
-
-_BEGIN = "<!-- metrics: begin -->\n"
-_END = "<!-- metrics: end -->"
 
 
 def with_metric_table(page: str) -> str:
@@ -17,14 +15,8 @@ def with_metric_table(page: str) -> str:
     Raises:
         ValueError: the page lacks a mark.
     """
-    before, rest = page.split(_BEGIN)
-    _, after = rest.split(_END)
-    return f"{before}{_BEGIN}{_table()}{_END}{after}"
-
-
-def _table() -> str:
     rows = [f"| `{metric.name}` | {metric.type.value} | {_labels(metric)} | {metric.help} |" for metric in metrics.ALL]
-    return "\n".join(["| Metric | Type | Labels | Meaning |", "|---|---|---|---|", *rows]) + "\n"
+    return with_marked(page, "metrics", ["| Metric | Type | Labels | Meaning |", "|---|---|---|---|", *rows])
 
 
 def _labels(metric: Metric) -> str:

@@ -1,6 +1,7 @@
 """Whole rollouts on simulated fleets, looked at once a day, with late logs, failures and logs that are deleted.
 
-Seeds are fixed. ``make bench-rollouts`` has more trials and cases; its figures are in ``docs/operations/roll-out.md``.
+Seeds are fixed. ``make bench-rollouts`` has more trials and cases;
+its figures are in ``docs/operations/rollout-statistics.md``.
 """
 
 from __future__ import annotations

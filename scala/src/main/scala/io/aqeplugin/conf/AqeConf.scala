@@ -22,10 +22,8 @@ object AqeConf {
 
   val PredicatesMode: ConfEntry[Mode] = define(ConfEntry(
     Prefix + "predicates.mode",
-    "How far predicates on one side of a join are inferred for the other: " + Mode.All.map(m => s"`${m.name}`: ${m.meaning}").mkString(
-      "; "
-    ) +
-      ". It goes no further than `spark.aqePlugin.mode`.",
+    "How far predicates on one side of a join are inferred for the other: `off`: none is; `observe`: they are recorded, but scans stay unchanged; " +
+      "`apply`: scans have them. It goes no further than `spark.aqePlugin.mode`.",
     "",
     Mode.Apply,
     ConfSyntax.ModeName,
@@ -69,7 +67,16 @@ object AqeConf {
       30000,
       1,
       3600000,
-      "Longest wait for a filter once its build side has finished, a sixth of it for the first task of its job; after that, every row passes."
+      "Longest wait for a filter once its build side has finished; after that, every row passes."
+    )
+  val FilterSlotTimeout: ConfEntry[Long] =
+    whole(
+      "filter.slotTimeout",
+      "millis",
+      5000,
+      1,
+      3600000,
+      "Longest wait for the first task of the job that builds a filter, if that is less than filter.buildTimeout; after that, every row passes. Spark itself keeps a task for spark.locality.wait, 3 s by default, for a node with its data."
     )
   val SketchMaxKeys: ConfEntry[Long] =
     whole(
@@ -327,8 +334,8 @@ object AqeConf {
 
   val LimitMode: ConfEntry[Mode] = define(ConfEntry(
     Prefix + "limit.mode",
-    "How far limits read fewer files: " + Mode.All.map(m => s"`${m.name}`: ${m.meaning}").mkString("; ") +
-      ". It goes no further than `spark.aqePlugin.mode`.",
+    "How far limits read fewer files: `off`: they are Spark's alone; `observe`: which files would do is recorded, but plans stay unchanged; " +
+      "`apply`: only these are read. It goes no further than `spark.aqePlugin.mode`.",
     "",
     Mode.Apply,
     ConfSyntax.ModeName,

@@ -56,14 +56,18 @@ final case class ConfError(key: String, value: String, allowed: String, problem:
 }
 
 /** The values that a key accepts, with their description. */
-final case class Allowed[A](text: String, contains: A => Boolean)
+final case class Allowed[A](text: String, contains: A => Boolean, nearest: A => A)
 
 object Allowed {
 
   /** Both ends included. */
   def between[A](low: A, high: A, syntax: ConfSyntax[A])(implicit order: Ordering[A]): Allowed[A] =
-    Allowed(s"${syntax.render(low)} to ${syntax.render(high)}", value => order.lteq(low, value) && order.lteq(value, high))
+    Allowed(
+      s"${syntax.render(low)} to ${syntax.render(high)}",
+      value => order.lteq(low, value) && order.lteq(value, high),
+      value => order.min(high, order.max(low, value))
+    )
 
   def oneOf[A](values: Seq[A], syntax: ConfSyntax[A]): Allowed[A] =
-    Allowed(values.map(syntax.render).mkString("one of ", ", ", ""), values.contains)
+    Allowed(values.map(syntax.render).mkString("one of ", ", ", ""), values.contains, identity)
 }

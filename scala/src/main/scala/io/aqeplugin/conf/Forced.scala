@@ -72,7 +72,8 @@ object Forced {
   val Allowed: Allowed[Forced] = io.aqeplugin.conf.Allowed(
     s"entries `join=option` separated by `;`; a join is an id from `explain` or an event, or `$AllOthers` for all others; an option is one of " +
       ForcedOption.All.map(_.name).mkString(", "),
-    _ => true
+    _ => true,
+    identity
   )
 
   /** What is wrong with a text; none if it is allowed. */

@@ -1,7 +1,5 @@
 package io.aqeplugin.decide
 
-import io.aqeplugin.decide.EstimateSource.{ScaledOutput, ScanOutput}
-
 /** A build side that is larger than predicted.
   *
   * @param by
@@ -32,21 +30,22 @@ object BuildGrowth {
     * @param rows
     *   rows that they wrote
     * @param tableRows
-    *   rows of the table that these come from, or of what these tasks read of it, as their source says
+    *   rows of the table that these come from
     * @param predictedRows
     *   rows of the whole stage
     */
-  def seen(doneTasks: Int, tasks: Int, rows: Long, tableRows: Option[RowEstimate], predictedRows: Double): Option[BuildGrowth] = {
+  def seen(doneTasks: Int, tasks: Int, rows: Long, tableRows: Option[RowsSoFar], predictedRows: Double): Option[BuildGrowth] = {
     val expectedRows = if (doneTasks <= 0) 0.0 else math.min(rows.toDouble * tasks / doneTasks, rows * TasksPerFinished)
     val by = expectedRows / math.max(1.0, predictedRows)
-    Option.when(by > 1)(BuildGrowth(
-      by,
-      tableRows.map(table =>
-        table.source match {
-          case ScanOutput | ScaledOutput => ProbeFacts.times(table.rows, expectedRows / rows)
-          case _                         => table.rows
-        }
-      )
-    ))
+    Option.when(by > 1) {
+      BuildGrowth(by, tableRows.map(table => if (table.isComplete) table.rows else ProbeFacts.times(table.rows, expectedRows / rows)))
+    }
   }
 }
+
+/** Rows of a table while a stage runs.
+  *
+  * @param isComplete
+  *   whether they are all rows of it; else those that the finished tasks of the stage read
+  */
+final case class RowsSoFar(rows: Long, isComplete: Boolean)

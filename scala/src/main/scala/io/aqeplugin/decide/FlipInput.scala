@@ -1,6 +1,7 @@
 package io.aqeplugin.decide
 
 import io.aqeplugin.conf.{AqeConf, ConfEntry}
+import io.aqeplugin.decide.ProbeFacts.times
 
 /** An input of a decision that can be changed alone.
   *
@@ -14,6 +15,9 @@ sealed abstract class FlipInput(val name: String, val unit: String, private[deci
 
   /** Facts and thresholds with another value, and what follows from it; none for a value that is not allowed. */
   private[decide] def changed(facts: JoinFacts, thresholds: Thresholds, value: Double): Option[(JoinFacts, Thresholds)]
+
+  /** The nearest value that is allowed. */
+  private[decide] def nearestAllowed(value: Double): Double
 }
 
 object FlipInput {
@@ -39,7 +43,7 @@ sealed abstract class FlipFact(name: String, unit: String, val meaning: String) 
   ): Option[(JoinFacts, Thresholds)] =
     Option.when(value < Long.MaxValue)((changed(facts, value.toLong), thresholds))
 
-  final protected def scaled(count: Long, by: Double): Long = math.min(count * by, Long.MaxValue / 2.0).toLong
+  final override private[decide] def nearestAllowed(value: Double): Double = value
 }
 
 object FlipFact {
@@ -51,13 +55,13 @@ object FlipFact {
     override def changed(facts: JoinFacts, value: Long): JoinFacts = {
       val build = facts.build
       val by = value.toDouble / build.rows
-      val keys = build.keys.copy(distinct = build.keys.distinct.map(scaled(_, by)), nulls = build.keys.nulls.map(scaled(_, by)))
+      val keys = build.keys.copy(distinct = build.keys.distinct.map(times(_, by)), nulls = build.keys.nulls.map(times(_, by)))
       facts.copy(build =
         build.copy(
           rows = value,
-          stageBytes = scaled(build.stageBytes, by),
-          maxPartitionBytes = scaled(build.maxPartitionBytes, by),
-          medianPartitionBytes = scaled(build.medianPartitionBytes, by),
+          stageBytes = times(build.stageBytes, by),
+          maxPartitionBytes = times(build.maxPartitionBytes, by),
+          medianPartitionBytes = times(build.medianPartitionBytes, by),
           originRows = build.originRows.map(math.max(_, value)),
           keys = keys
         )
@@ -87,7 +91,7 @@ object FlipFact {
     override def changed(facts: JoinFacts, value: Long): JoinFacts = {
       val build = facts.build
       val by = value.toDouble / build.originRows.getOrElse(value).toDouble
-      val keys = build.keys.copy(originDistinct = build.keys.originDistinct.map(scaled(_, by)))
+      val keys = build.keys.copy(originDistinct = build.keys.originDistinct.map(times(_, by)))
       facts.copy(build = build.copy(originRows = Some(math.max(value, build.rows)), keys = keys))
     }
   }
@@ -116,12 +120,14 @@ sealed abstract class FlipThreshold(conf: ConfEntry[_], isWhole: Boolean) extend
 object FlipThreshold {
 
   private final case class Whole(entry: ConfEntry[Long]) extends FlipThreshold(entry, isWhole = true) {
+    override private[decide] def nearestAllowed(value: Double): Double = entry.allowed.nearest(value.toLong).toDouble
     override private[decide] def value(thresholds: Thresholds): Double = thresholds(entry).toDouble
     override private[decide] def updated(thresholds: Thresholds, value: Double): Option[Thresholds] =
       Some(value.toLong).filter(entry.allowed.contains).map(thresholds.updated(entry, _))
   }
 
   private final case class Fraction(entry: ConfEntry[Double]) extends FlipThreshold(entry, isWhole = false) {
+    override private[decide] def nearestAllowed(value: Double): Double = entry.allowed.nearest(value)
     override private[decide] def value(thresholds: Thresholds): Double = thresholds(entry)
     override private[decide] def updated(thresholds: Thresholds, value: Double): Option[Thresholds] =
       Some(value).filter(entry.allowed.contains).map(thresholds.updated(entry, _))

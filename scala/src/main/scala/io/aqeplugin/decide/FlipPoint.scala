@@ -16,7 +16,7 @@ import io.aqeplugin.conf.AqeConf
 final case class FlipPoint(input: FlipInput, actual: Double, value: Double, choice: Strategy, withFilter: Boolean)
 
 /** Finds the flip points of a decision: for each fact, and each threshold that refused an option, it decides again with the value four times as
-  * large, sixteen times, and so on to a thousand times, likewise downwards, and halves the last interval. Two flips inside one such step may go
+  * large, sixteen times, and so on to a thousand times or to the end of what its conf allows, likewise downwards, and halves the last interval. Two flips inside one such step may go
   * unseen.
   *
   * A join takes 40 to 120 decisions, and ten or so more for a threshold, so a query that is being planned must not wait for it.
@@ -43,8 +43,8 @@ object FlipPoints {
   private def search(decision: JoinDecision, thresholds: Thresholds, input: FlipInput, actual: Double, up: Boolean): Option[FlipPoint] = {
     def other(value: Double): Option[JoinDecision] = decided(decision, thresholds, input, value).filterNot(isSame(_, decision))
     val steps = (1 to Steps).map(step => actual * math.pow(Step, (if (up) step else -step).toDouble))
-    // A ratio is a share.
-    val values = actual +: (if (input.isWhole) steps.map(math.floor) else if (input.unit == "ratio") steps.map(math.min(_, 1.0)) else steps)
+    // A step beyond the last value that is allowed goes to this one.
+    val values = (actual +: (if (input.isWhole) steps.map(math.floor) else steps).map(input.nearestAllowed)).distinct
     for {
       (near, far) <- values.zip(values.drop(1)).find { case (_, far) => other(far).isDefined }
       value = nearest(near, far, input.isWhole, other(_).isDefined)

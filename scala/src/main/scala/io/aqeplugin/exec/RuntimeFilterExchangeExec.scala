@@ -25,7 +25,7 @@ import io.aqeplugin.filters.{FilterLimits, RangeBounds}
   *
   * AQE treats it as a broadcast stage: it is built once per (build stage, keys, bounds), however many scans and subqueries request it, in the
   * background as soon as the build stage has finished, and is cancelled with the query. It never fails a query: any failure, any build
-  * longer than `limits.timeoutMillis`, and a job that gets no slot for `limits.queueMillis`, give a filter that passes all rows.
+  * longer than `limits.timeoutMillis`, and a job that gets no slot for `limits.slotMillis`, give a filter that passes all rows.
   *
   * @param keys
   *   the build side's keys, over the columns of `child`
@@ -79,15 +79,17 @@ case class RuntimeFilterExchangeExec(
     val startNanos = System.nanoTime()
     // The timer's thread belongs to no query, so the query is named here.
     val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
-    def giveUp(limitMillis: Long): Unit =
-      if (publish(done, passAll(ReasonCode.BuildTimeout, startNanos, limitMillis), executionId))
+    def giveUp(limitMillis: Long, confKey: String): Unit =
+      if (publish(done, late(startNanos, limitMillis, confKey), executionId))
         SparkBridge.cancelJobsWithTag(sparkContext, jobTag)
-    val timeout = FilterBuildThreads.timer.afterMillis(limits.timeoutMillis)(giveUp(limits.timeoutMillis))
+    val timeout = FilterBuildThreads.timer.afterMillis(limits.timeoutMillis) {
+      giveUp(limits.timeoutMillis, AqeConf.FilterBuildTimeout.key)
+    }
     SQLExecution.withThreadLocalCaptured(session, FilterBuildThreads.pool) {
       // Only now: a build that waits for a thread has no job that could be in the queue.
-      val queue = FilterBuildThreads.timer.afterMillis(limits.queueMillis) {
+      val queue = FilterBuildThreads.timer.afterMillis(limits.slotMillis) {
         val isInQueue = SparkBridge.startedTasks(sparkContext, jobTag).contains(0) && !SparkBridge.hasEndedTasks(sparkContext, jobTag)
-        if (isInQueue) giveUp(limits.queueMillis)
+        if (isInQueue) giveUp(limits.slotMillis, AqeConf.FilterSlotTimeout.key)
       }
       try {
         sparkContext.addJobTag(jobTag)
@@ -110,8 +112,9 @@ case class RuntimeFilterExchangeExec(
 
   private def buildFailed(done: CompletableFuture[Broadcast[Any]], error: Throwable, startNanos: Long, executionId: String): Unit = {
     BuildFaults.note(sparkContext, Option(executionId).flatMap(_.toLongOption), joinId, error)
-    try { val _ = publish(done, passAll(ReasonCode.BuildFailed, startNanos, limits.timeoutMillis), executionId) }
-    catch { case second: Throwable => fail(done, second) }
+    try {
+      val _ = publish(done, passAll(ReasonCode.BuildFailed, startNanos, limits.timeoutMillis, AqeConf.FilterBuildTimeout.key), executionId)
+    } catch { case second: Throwable => fail(done, second) }
   }
 
   private def fail(done: CompletableFuture[Broadcast[Any]], error: Throwable): Unit = {
@@ -120,15 +123,11 @@ case class RuntimeFilterExchangeExec(
 
   private def built(startNanos: Long): BuiltFilter = FilterBuild.run(child, keys, bounds, limits, startNanos)
 
-  private def passAll(code: ReasonCode, startNanos: Long, limitMillis: Long): BuiltFilter = BuiltFilter.PassAll(
-    Reason(
-      code,
-      Some((System.nanoTime() - startNanos) / 1e6),
-      Some(limitMillis.toDouble),
-      "millis",
-      AqeConf.FilterBuildTimeout.key
-    )
-  )
+  private def late(startNanos: Long, limitMillis: Long, confKey: String): BuiltFilter =
+    passAll(ReasonCode.BuildTimeout, startNanos, limitMillis, confKey)
+
+  private def passAll(code: ReasonCode, startNanos: Long, limitMillis: Long, confKey: String): BuiltFilter =
+    BuiltFilter.PassAll(Reason(code, Some((System.nanoTime() - startNanos) / 1e6), Some(limitMillis.toDouble), "millis", confKey))
 
   /** Broadcasts `filter` unless there is an outcome already; returns whether it did. */
   private def publish(done: CompletableFuture[Broadcast[Any]], filter: BuiltFilter, executionId: String): Boolean = {
@@ -167,8 +166,8 @@ case class RuntimeFilterExchangeExec(
     try relationFuture.get(limits.timeoutMillis + FilterBuildThreads.GraceMillis, TimeUnit.MILLISECONDS).asInstanceOf[Broadcast[T]]
     catch {
       case _: TimeoutException =>
-        val late = passAll(ReasonCode.BuildTimeout, System.nanoTime(), limits.timeoutMillis)
-        SparkBridge.broadcast[Any](sparkContext, late.bytes).asInstanceOf[Broadcast[T]]
+        val none = late(System.nanoTime(), limits.timeoutMillis, AqeConf.FilterBuildTimeout.key)
+        SparkBridge.broadcast[Any](sparkContext, none.bytes).asInstanceOf[Broadcast[T]]
     }
 
   /** Equal for equal (build stage, keys, bounds), regardless of the reads that AQE puts on a finished stage and of the requesting join. */
@@ -209,18 +208,14 @@ object RuntimeFilterExchangeExec {
   *   maximum number of distinct keys that are pushed into the scan as literals
   * @param timeoutMillis
   *   longest wait for the filter once its build side has finished
+  * @param slotMillis
+  *   longest wait for the first task of the filter's job; without effect from `timeoutMillis` on. The scan is queued behind the same jobs, so
+  *   a short queue costs it little, and the filter shortens the queue for all. But what is submitted meanwhile comes before the scan, and
+  *   under a long queue that may be much
   * @param sketchedKeys
   *   number of distinct keys that a build side keeps while it runs
   */
-final case class BuildLimits(filter: FilterLimits, inListMaxKeys: Int, timeoutMillis: Long, sketchedKeys: Int) {
-
-  /** Longest wait for the first task of the filter's job.
-    *
-    * The scan is queued behind the same jobs, so a short queue costs it little, and the filter shortens the queue for all. But what is
-    * submitted meanwhile comes before the scan, and under a long queue that may be much. By default 5 s: more than the 3 s for which Spark
-    * keeps a task for a node that has its data (`spark.locality.wait`) while other slots are free.
-    */
-  def queueMillis: Long = timeoutMillis / 6
+final case class BuildLimits(filter: FilterLimits, inListMaxKeys: Int, timeoutMillis: Long, slotMillis: Long, sketchedKeys: Int) {
 
   /** The same for a filter of at most `distinctKeys` keys. */
   def forKeys(distinctKeys: Long): BuildLimits = copy(filter = filter.copy(expectedKeys = distinctKeys))
@@ -229,5 +224,5 @@ final case class BuildLimits(filter: FilterLimits, inListMaxKeys: Int, timeoutMi
 object BuildLimits {
 
   /** Replaces every value in a canonical plan. */
-  val Canonical: BuildLimits = BuildLimits(FilterLimits(0, 0, 0L, FilterLimits.MinFalsePositiveRate), 0, 0L, 0)
+  val Canonical: BuildLimits = BuildLimits(FilterLimits(0, 0, 0L, FilterLimits.MinFalsePositiveRate), 0, 0L, 0L, 0)
 }

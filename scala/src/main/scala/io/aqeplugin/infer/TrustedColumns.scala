@@ -2,11 +2,12 @@ package io.aqeplugin.infer
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Union}
 import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_MILLIS
 import org.apache.spark.sql.execution.columnar.InMemoryRelation
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types._
@@ -17,7 +18,8 @@ import io.aqeplugin.storage.{ParquetKeys, SourceLiterals}
   *
   * Spark gives the predicates of a query to its sources, and not every source compares as Spark does: ORC fails where a file's column has
   * another type than the table's, a database has its own collations, Parquet compares the integers of a file that Spark cuts to bytes, and
-  * columns that are read by their field ids by other columns' names. That is the query author's choice; a predicate that the author
+  * columns that are read by their field ids by other columns' names. A metastore compares partition values in the order of its database, and may
+  * refuse a condition, which fails the query. That is the query author's choice; a predicate that the author
   * did not write must not change an answer.
   */
 private[infer] final class TrustedColumns private (untrusted: Set[ExprId]) {
@@ -75,6 +77,7 @@ private[infer] object TrustedColumns {
       case relation: DataSourceV2Relation                                                    => relation.output
       // The bounds of a cached batch leave NaN out, which is greater than every number.
       case cached: InMemoryRelation => cached.output.filter(column => column.dataType == DoubleType || column.dataType == FloatType)
+      case hive: HiveTableRelation  => hive.partitionCols
       // What Spark makes itself, it also compares itself.
       case _ => Nil
     }
@@ -88,7 +91,9 @@ private[infer] object TrustedColumns {
     val isReadById = relation.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(files.dataSchema)
     val isTrusted = isTrustedFormat(files) && !ParquetKeys.skipsDamage(files) && !isReadById
     def isTrustedColumn(column: Attribute): Boolean = if (isDelta) isTrustedInLog(column) else isTrustedType(column)
-    relation.output.filterNot(column => isPartition(column) || isTrusted && isTrustedColumn(column))
+    relation.output.filterNot { column =>
+      if (isPartition(column)) !files.location.isInstanceOf[CatalogFileIndex] else isTrusted && isTrustedColumn(column)
+    }
   }
 
   /** The formats that Spark reads as Parquet. Others are known by name: the plugin does not depend on them. */

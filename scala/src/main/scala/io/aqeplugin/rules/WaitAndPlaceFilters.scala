@@ -61,6 +61,7 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
     ),
     inListMaxKeys = thresholds(AqeConf.FilterInListMaxKeys).min(Int.MaxValue).toInt,
     timeoutMillis = thresholds(AqeConf.FilterBuildTimeout),
+    slotMillis = thresholds(AqeConf.FilterSlotTimeout),
     sketchedKeys = thresholds(AqeConf.SketchMaxKeys).min(Int.MaxValue).toInt
   )
 

@@ -72,7 +72,7 @@ private[rules] final class WaitClocks(context: RuleContext, estimator: JoinEstim
   }
 
   private def growth(seen: SketchProgress, site: JoinSite): Option[BuildGrowth] = ownStage(site).flatMap { case (stage, keys) =>
-    val tableRows = StageReader.originRows(stage, keys, context.tables)
+    val tableRows = StageReader.originRowsSoFar(stage, keys, context.tables)
     BuildGrowth.seen(seen.doneTasks, seen.tasks, seen.rows, tableRows, estimator.rowsOf(stage))
   }
 

@@ -1,7 +1,10 @@
 package io.aqeplugin.storage
 
+import java.net.URI
+
 import scala.util.Try
 
+import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.PartitionDirectory
 
@@ -34,37 +37,78 @@ private[storage] object DeltaScan {
   /** Whether a footer's rows and columns may be others than those that the table has. */
   def differsFromFiles(scan: FileSourceScanExec, partitions: Seq[PartitionDirectory]): Boolean =
     scan.output.exists(_.name.startsWith(InternalPrefix)) ||
-      !columnMapping(scan).contains(NoMapping) ||
+      !namesColumnsAsInFiles(scan) ||
       partitions.exists(_.files.exists(_.metadata.contains(DeletionVector)))
 
   /** What the log of the table says: the bytes of all its files, and their rows where Delta has read the statistics of its log for a condition
     * on a column that is no partition. Conditions on partitions alone need no statistics, and files may have none.
     */
-  def facts(scan: FileSourceScanExec): Option[TableFacts] = {
-    def known(size: AnyRef, member: String): Option[Long] =
-      Try(valueOf(size, member)).toOption.collect { case Some(number: Long) if number >= 0 => number }
-    Try(valueOf(valueOf(scan.relation.location, "preparedScan"), "total")).toOption.filter(_ != null).map { total =>
-      val rows = known(total, "logicalRows").orElse(known(total, "rows"))
-      TableFacts(rows.map(RowEstimate(_, EstimateSource.DeltaLog)), bytes = known(total, "bytesCompressed"))
+  def facts(scan: FileSourceScanExec): Option[TableFacts] =
+    prepared(scan).flatMap(valueOf(_, "total")).map { total =>
+      val rows = number(total, "logicalRows").orElse(number(total, "rows"))
+      TableFacts(rows.map(RowEstimate(_, EstimateSource.DeltaLog)), bytes = number(total, "bytesCompressed"))
     }
-  }
 
   /** The number of files that Delta selected while it planned the query; none for scans of another kind, such as those of changes. */
   def preparedFiles(scan: FileSourceScanExec): Option[Int] =
-    if (!isOne(scan) || scan.relation.location.getClass.getName != PreparedIndex) None
-    else
-      Try(valueOf(valueOf(scan.relation.location, "preparedScan"), "files")).toOption.collect { case files: scala.collection.Seq[_] =>
-        files.size
-      }
+    if (!isOne(scan) || scan.relation.location.getClass.getName != PreparedIndex) None else prepared(scan).flatMap(files).map(_.size)
+
+  /** The table, and the files that Delta selected while it planned the query; none if it has listed none. */
+  def selected(scan: FileSourceScanExec): Option[DeltaFiles] =
+    for {
+      listed <- prepared(scan)
+      total <- valueOf(listed, "total")
+      bytes <- number(total, "bytesCompressed")
+      version <- valueOf(listed, "version").collect { case number: java.lang.Long => number.longValue }
+      folder <- scan.relation.location.rootPaths.headOption
+      files <- files(listed)
+    } yield DeltaFiles(
+      folder,
+      version,
+      bytes,
+      files.size,
+      index => files.lift(index).collect { case file: AnyRef => file }.flatMap(status(folder, _))
+    )
+
+  /** Whether columns have their own names in the files. */
+  def namesColumnsAsInFiles(scan: FileSourceScanExec): Boolean = columnMapping(scan).contains(NoMapping)
+
+  private def prepared(scan: FileSourceScanExec): Option[AnyRef] = valueOf(scan.relation.location, "preparedScan")
+
+  private def files(prepared: AnyRef): Option[scala.collection.Seq[_]] =
+    valueOf(prepared, "files").collect { case files: scala.collection.Seq[_] => files }
+
+  /** Only what a reader of a footer asks for. */
+  private def status(folder: Path, file: AnyRef): Option[FileStatus] =
+    for {
+      path <- valueOf(file, "path").collect { case text: String => new Path(new URI(text)) }
+      bytes <- valueOf(file, "size").collect { case size: java.lang.Long => size.longValue }
+    } yield new FileStatus(bytes, false, 0, 0L, 0L, if (path.isAbsolute) path else new Path(folder, path))
+
+  private def number(size: AnyRef, member: String): Option[Long] =
+    valueOf(size, member).collect { case Some(number: Long) if number >= 0 => number }
 
   /** Whether the names that Delta gives to conditions are those of the same columns in each file. Columns that are read by their field ids may
     * have any name in a file.
     */
   def readsByName(scan: FileSourceScanExec): Boolean = columnMapping(scan).exists(Set(NoMapping, MappingByName))
 
-  private def valueOf(owner: AnyRef, method: String): AnyRef = owner.getClass.getMethod(method).invoke(owner)
+  /** None where this version of Delta has no such method. */
+  private def valueOf(owner: AnyRef, method: String): Option[AnyRef] =
+    Try(owner.getClass.getMethod(method).invoke(owner)).toOption.flatMap(Option(_))
 
   /** The format knows the table's column mapping; Delta removes it from the schema of the scan. */
   private def columnMapping(scan: FileSourceScanExec): Option[String] =
-    Try(valueOf(valueOf(scan.relation.fileFormat, "columnMappingMode"), "name")).toOption.collect { case mode: String => mode }
+    valueOf(scan.relation.fileFormat, "columnMappingMode").flatMap(valueOf(_, "name")).collect { case mode: String => mode }
 }
+
+/** Files of one version of a Delta table.
+  *
+  * @param bytes
+  *   of all files of the table
+  * @param count
+  *   number of the selected files
+  * @param file
+  *   a selected file by its position, with its path and bytes; none if this version of Delta does not tell them
+  */
+private[storage] final case class DeltaFiles(folder: Path, version: Long, bytes: Long, count: Int, file: Int => Option[FileStatus])

@@ -101,16 +101,24 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     case (Some(table), index: InMemoryFileIndex) =>
       val all = IndexedFiles.of(index)
       begun(Snapshot(Seq(table.folder.toString), all, minute, scan.relation.dataSchema), scan)(
-        ofFolder(table, _).thenApply[Listed](sample => Listed(math.max(sample.bytes, all.bytes), index.allFiles()))
+        ofFolder(table, _).thenApply[Listed](sample => listed(math.max(sample.bytes, all.bytes), index.allFiles()))
       )
     case (Some(table), _: CatalogFileIndex) =>
       begun(Snapshot(Seq(table.folder.toString), NoneListed, minute, scan.relation.dataSchema), scan)(
-        ofFolder(table, _).thenApply[Listed](sample => Listed(sample.bytes, sample.files))
+        ofFolder(table, _).thenApply[Listed](sample => listed(sample.bytes, sample.files))
       )
     case (None, index: InMemoryFileIndex) if readerOf(scan.relation.fileFormat).isDefined =>
       Some(IndexedFiles.of(index)).filter(_.bytes >= MinTableBytes).flatMap { all =>
-        begun(Snapshot(index.rootPaths.map(_.toString), all, minute = 0L, scan.relation.dataSchema), scan)(_ =>
-          CompletableFuture.completedFuture(Listed(all.bytes, index.allFiles()))
+        begun(Snapshot(index.rootPaths.map(_.toString), all, state = 0L, scan.relation.dataSchema), scan)(_ =>
+          CompletableFuture.completedFuture(listed(all.bytes, index.allFiles()))
+        )
+      }
+    case (None, _) if DeltaScan.isOne(scan) =>
+      DeltaScan.selected(scan).filter(_.bytes >= MinTableBytes).flatMap { table =>
+        val selected = IndexedFiles(table.count, table.bytes, newestMillis = 0L)
+        val schema = if (DeltaScan.namesColumnsAsInFiles(scan)) scan.relation.dataSchema else new StructType
+        begun(Snapshot(Seq(table.folder.toString), selected, table.version, schema), scan)(_ =>
+          CompletableFuture.completedFuture(Listed(table.bytes, spread(table.count).flatMap(table.file(_))))
         )
       }
     case _ => None
@@ -158,13 +166,12 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       reading: Reading,
       query: InQuery
   )(noteFailure: Throwable => Unit): CompletableFuture[Option[TableFacts]] = {
-    val sampled = spread(listed.files.filter(_.getLen > 0))
-    val sampledBytes = sampled.map(_.getLen).sum
+    val sampledBytes = listed.sample.map(_.getLen).sum
     reader.filter(_ => listed.bytes >= MinTableBytes && sampledBytes > 0) match {
       case None       => CompletableFuture.completedFuture(Option.when(listed.bytes > 0)(TableFacts(None, Some(listed.bytes))))
       case Some(read) =>
         val footers =
-          sampled.map(file => query.async(if (reading.isEnded) FooterSummary(0L, Map.empty) else read(file, query.conf, schema)))
+          listed.sample.map(file => query.async(if (reading.isEnded) FooterSummary(0L, Map.empty) else read(file, query.conf, schema)))
         val all = CompletableFuture.allOf(footers: _*).whenComplete((_, error) => Option(error).foreach(noteFailure))
         all.thenApply[Option[TableFacts]] { _ =>
           val found = footers.map(_.join())
@@ -182,8 +189,14 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       if (unreadable.add(folders)) Faults.note("footer read", s"the rows of ${folders.mkString(", ")} are estimated without footers", error)
   }
 
-  private def spread(files: Seq[FileStatus]): Seq[FileStatus] =
-    if (files.size <= MaxFooters) files else (0 until MaxFooters).map(i => files((i.toLong * (files.size - 1) / (MaxFooters - 1)).toInt))
+  private def listed(bytes: Long, files: Seq[FileStatus]): Listed = {
+    val notEmpty = files.filter(_.getLen > 0)
+    Listed(bytes, spread(notEmpty.size).map(notEmpty))
+  }
+
+  /** The positions of the files whose footers are read. */
+  private def spread(files: Int): Seq[Int] =
+    if (files <= MaxFooters) 0 until files else (0 until MaxFooters).map(i => (i.toLong * (files - 1) / (MaxFooters - 1)).toInt)
 
   /** Reads as the user of a query, with its conf. */
   private final class InQuery(user: UserGroupInformation, val conf: Configuration) {
@@ -207,13 +220,13 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   /** Of a table whose partitions nobody has listed. */
   private val NoneListed = IndexedFiles(count = -1, bytes = 0L, newestMillis = 0L)
 
-  /** A state of a table: its folders, or the one that its partitions are in; its files or those of the selected partitions; the time of the
-    * reading, if folders were sampled; and the types by which its files are read.
+  /** A state of a table: its folders, or the one that its partitions are in; its files or those of the selected partitions; the minute of the
+    * reading, if folders were sampled, or the version of a Delta table; and the types by which its files are read.
     */
-  private final case class Snapshot(roots: Seq[String], files: IndexedFiles, minute: Long, schema: StructType)
+  private final case class Snapshot(roots: Seq[String], files: IndexedFiles, state: Long, schema: StructType)
 
-  /** The bytes of a table, and its files or some of them. */
-  private final case class Listed(bytes: Long, files: Seq[FileStatus])
+  /** The bytes of a table, and the files whose footers are read. */
+  private final case class Listed(bytes: Long, sample: Seq[FileStatus])
 
   /** A table whose footers are being read or have been read. */
   private final class Reading {

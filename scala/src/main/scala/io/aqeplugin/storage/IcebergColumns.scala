@@ -11,8 +11,8 @@ import org.apache.spark.sql.connector.read.Scan
 private[storage] object IcebergColumns {
   private val Package = "org.apache.iceberg."
 
-  /** Whether a name stands for the same column in what the scan reads and in what Iceberg filters at run time; false if that is not known,
-    * true for a scan of another source.
+  /** Whether a name stands for the same column in what the scan reads and in what Iceberg filters at run time, and its values are of the type
+    * that Spark has for them; false if that is not known, true for a scan of another source.
     *
     * A scan of an older version, or one that was planned before a column was renamed, reads a column by its old name. Iceberg looks for the
     * names of its runtime filters among the columns that the table has now: it finds none and fails, or another column and leaves out rows.
@@ -20,13 +20,17 @@ private[storage] object IcebergColumns {
     */
   def hasOneMeaning(scan: Scan, column: String): Boolean = !scan.getClass.getName.startsWith(Package) || Try {
     val now = publicly(called(scan, "table"), Package + "Table", "schema")
-    val read = idOf(called(scan, "schema"), column)
-    read.isDefined && read == idOf(now, column)
+    val read = fieldOf(called(scan, "schema"), column)
+    read.exists(field => !isUuid(field)) && read.map(idOf) == fieldOf(now, column).map(idOf)
   }.getOrElse(false)
 
-  private def idOf(schema: AnyRef, column: String): Option[AnyRef] =
+  private def fieldOf(schema: AnyRef, column: String): Option[AnyRef] =
     Option(schema.getClass.getMethod("findField", classOf[String]).invoke(schema, column))
-      .map(field => field.getClass.getMethod("fieldId").invoke(field))
+
+  private def idOf(field: AnyRef): AnyRef = field.getClass.getMethod("fieldId").invoke(field)
+
+  /** Spark has strings in place of UUIDs. Iceberg fails at a string that is none. */
+  private def isUuid(field: AnyRef): Boolean = field.getClass.getMethod("type").invoke(field).toString == "uuid"
 
   /** The result of a method of an interface, which the class of `owner` may not make public. */
   private def publicly(owner: AnyRef, interface: String, method: String): AnyRef =

@@ -2,21 +2,24 @@ package io.aqeplugin.storage
 
 import java.util.{Map => JavaMap}
 
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.connector.read.{Scan, SupportsReportStatistics}
+import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
 import io.aqeplugin.observe.TableFacts
 
-/** The row counts of an Iceberg table. It is known by name: the plugin does not depend on Iceberg. */
+/** The row counts of an Iceberg table, and the distinct values of its columns. It is known by name: the plugin does not depend on Iceberg. */
 private[storage] object IcebergSnapshot {
   private val SparkTable = "org.apache.iceberg.spark.source.SparkTable"
   private val Records = "total-records"
   private val Deleted = "total-position-deletes"
 
   /** Rows of the snapshot that is read, which time travel or a branch may name; none for a table of another kind, without a snapshot, or whose rows equality deletes remove. */
-  def facts(table: Table): Option[TableFacts] =
+  def facts(table: Table, scan: Scan): Option[TableFacts] =
     if (table.getClass.getName != SparkTable) None
     else
       for {
@@ -25,8 +28,22 @@ private[storage] object IcebergSnapshot {
         if !number(summary, "total-equality-deletes").exists(_ > 0)
       } yield {
         val rows = math.max(0L, records - number(summary, Deleted).getOrElse(0L))
-        TableFacts(Some(RowEstimate(rows, EstimateSource.IcebergSnapshot)), bytes = number(summary, "total-files-size"))
+        TableFacts(
+          Some(RowEstimate(rows, EstimateSource.IcebergSnapshot)),
+          bytes = number(summary, "total-files-size"),
+          distinct = distinctOf(scan)
+        )
       }
+
+  /** What `compute_table_stats` left; Iceberg reports it only to Spark's cost-based optimizer. */
+  private def distinctOf(scan: Scan): Map[String, Long] = scan match {
+    case reporting: SupportsReportStatistics if SQLConf.get.cboEnabled =>
+      Try(reporting.estimateStatistics().columnStats().asScala.collect {
+        case (column, counted) if column.fieldNames.length == 1 && counted.distinctCount.isPresent =>
+          column.fieldNames.head -> counted.distinctCount.getAsLong
+      }.toMap).getOrElse(Map.empty)
+    case _ => Map.empty
+  }
 
   private def summaryOf(table: Table): Option[JavaMap[_, _]] = {
     // The classes that implement these interfaces are not public.

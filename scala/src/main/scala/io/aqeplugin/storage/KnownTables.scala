@@ -24,16 +24,17 @@ object KnownTables {
 
   def of(scan: SparkPlan): Option[TableFacts] = scan match {
     case file: FileSourceScanExec => Some(ofFiles(file))
-    case batch: BatchScanExec     => Option(batch.table).flatMap(IcebergSnapshot.facts)
+    case batch: BatchScanExec     => Option(batch.table).flatMap(IcebergSnapshot.facts(_, batch.scan))
     case _                        => None
   }
 
   private def ofFiles(scan: FileSourceScanExec): TableFacts = {
     val analyzed = CatalogStatistics.of(scan).getOrElse(TableFacts.Unknown)
-    val read = (if (DeltaScan.isOne(scan)) DeltaScan.facts(scan) else FooterStatistics.of(scan)).getOrElse(TableFacts.Unknown)
+    val logged = Option.when(DeltaScan.isOne(scan))(scan).flatMap(DeltaScan.facts).getOrElse(TableFacts.Unknown)
+    val read = FooterStatistics.of(scan).getOrElse(TableFacts.Unknown)
     TableFacts(
-      read.rows.orElse(analyzed.rows),
-      read.bytes.orElse(allBytes(scan)).orElse(analyzed.bytes),
+      logged.rows.orElse(read.rows).orElse(analyzed.rows),
+      logged.bytes.orElse(read.bytes).orElse(allBytes(scan)).orElse(analyzed.bytes),
       analyzed.ranges ++ read.ranges,
       analyzed.distinct,
       // Files written after the analysis may have values that the histogram lacks.

@@ -17,12 +17,17 @@ private[storage] object PartitionKeys extends KeyedFormat {
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec if PartitionRange.isPartition(file, keys.column) && DeltaScan.preparedFiles(file).isEmpty =>
-      // A catalog may know what a range is, but not the filter.
-      val found: Seq[Expression] = keys.isListed(MaxListed).fold(keys.isInRanges.toSeq ++ keys.mayBe)(Seq(_))
+      // A catalog may know what a range is, but not the filter. It orders texts in its own way.
+      def ranges: Option[Expression] = if (keys.areTexts) None else keys.isInRanges
+      val found: Seq[Expression] = keys.isListed(mostListed(file, keys)).fold(ranges.toSeq ++ keys.mayBe)(Seq(_))
       Option.when(found.nonEmpty)(KeyedFormat.linked(file, file.copy(partitionFilters = file.partitionFilters ++ found)))
         .filter(canListPartitions)
     case _ => None
   }
+
+  /** Of a longer list, Spark asks a metastore for the range from its least to its greatest value. */
+  private def mostListed(scan: FileSourceScanExec, keys: KnownKeys): Int =
+    if (keys.areTexts) math.min(MaxListed, scan.conf.metastorePartitionPruningInSetThreshold) else MaxListed
 
   /** Whether partitions are left out by a key that is computed of their value. Delta looks for its files anew if a scan has other conditions
     * than it had when Delta planned it.

@@ -19,7 +19,7 @@ object DecisionsTableDocs {
       "SELECT filter_reason, filter_reason_conf_key, count(*) FROM aqe_decisions() WHERE NOT with_filter GROUP BY 1, 2",
     "predicted and actual pass rate" ->
       "SELECT join_id, predicted_pass_rate, filter_rows_out / filter_rows_in FROM aqe_decisions() WHERE filter_rows_in > 0",
-    "choices under another limit; aqe_decide gives the whole decision as JSON" ->
+    "choices under another limit, with every other key at its default; aqe_decide gives the whole decision as JSON" ->
       """SELECT join_id, choice, get_json_object(aqe_decide(facts, '{"broadcast.maxMemoryBytes": "1m"}'), '$.choice') FROM aqe_decisions()""",
     "options that were not taken, with reasons" ->
       """SELECT join_id, option.strategy, option.with_filter, option.cost_millis, option.reason

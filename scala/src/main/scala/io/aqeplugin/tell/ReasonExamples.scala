@@ -57,7 +57,7 @@ object ReasonExamples {
     case FilterReady     =>
       "TPC-DS q14: three scans of sales join the same months of `date_dim`; the other two scans use the filter of the first."
     case BuildTimeout =>
-      "The cluster lost an executor, and the filter took longer than `filter.buildTimeout` 30,000 ms; or its job had no slot for a sixth of that, 5,000 ms."
+      "The cluster lost an executor, and the filter took longer than `filter.buildTimeout` 30,000 ms; or its job had no slot for `filter.slotTimeout` 5,000 ms."
     case BuildFailed  => "The job that builds the filter lost a shuffle file. The query continues, and every row passes."
     case GatesOpen    => "`spark.aqePlugin.test.openGates=true`, in this project's tests."
     case Forced       => "`spark.aqePlugin.force` is `inner:ss_item_sk=i_item_sk=broadcast+filter`, to measure that option."

@@ -2,7 +2,7 @@ package io.aqeplugin.e2e
 
 import org.scalatest.funsuite.AnyFunSuite
 
-/** The rows of Delta and Iceberg tables before their predicates: from Delta's log and Iceberg's snapshot. */
+/** The rows of Delta and Iceberg tables before their predicates: from Delta's log, the footers of its files, and Iceberg's snapshot. */
 class EstimateTablesSuite extends AnyFunSuite with PluginSession with EstimateQueries {
 
   override protected def applicationConf: Map[String, String] = super.applicationConf ++ Map(
@@ -41,8 +41,45 @@ class EstimateTablesSuite extends AnyFunSuite with PluginSession with EstimateQu
     isOfTheTable(chosen(joined("bare_returns", "day < 2")), "scaled_scan_output")
   }
 
+  for (mapping <- Seq("none", "name"))
+    test(s"the footers of a large Delta table have its rows where its log has no statistics, and its ranges; column mapping: $mapping") {
+      val path = wide(mapping)
+      isOfTheTable(chosen(joined(path, "day < 2")), "footers")
+      val probed = chosen(s"SELECT count(*), max(w.text) FROM $path w JOIN (SELECT * FROM sales WHERE v = 3) s ON w.ticket = s.ticket")
+      val probe = probed.path("facts").path("probe")
+      assert(probe.path("scanRowsSource").asText == "footers", probed)
+      val range = Seq("min", "max").map(probe.path("keys").path(_)).filter(_.isNumber).map(_.asLong)
+      if (mapping == "none") assert(range.head < 100 && range.last > TableRows - 100, probed)
+      else assert(range.isEmpty, "columns have other names in the files")
+    }
+
+  /** A Delta table of returns with 9 MB of text, in a file a day. */
+  private def wide(mapping: String): String = withConf("spark.aqePlugin.mode" -> "off", "spark.databricks.delta.stats.collect" -> "false") {
+    val path = s"delta.`file://${folder.resolve(s"wide_$mapping")}`"
+    val text = "concat_ws('', transform(sequence(1, 30), i -> md5(CAST(ticket * 100 + i AS string)))) AS text"
+    spark.sql(
+      s"""CREATE TABLE $path USING delta PARTITIONED BY (day) TBLPROPERTIES ('delta.columnMapping.mode' = '$mapping')
+         |AS SELECT /*+ REPARTITION(1) */ ticket, amount, $text, day FROM ($Returns)""".stripMargin
+    )
+    path
+  }
+
   test("the snapshot of an Iceberg table has its rows, whatever partitions are read") {
     isOfTheTable(chosen(joined("ice.db.returns", "day < 2")), "iceberg_snapshot", tolerance = 0)
+  }
+
+  test("distinct values that Iceberg has counted are those before a predicate, with Spark's cost-based optimizer") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql(s"CREATE TABLE ice.db.counted USING iceberg AS $Returns")
+      spark.sql("CALL ice.system.compute_table_stats(table => 'db.counted', columns => array('ticket'))")
+    }
+    def counted: Option[Long] = {
+      val decision = chosen(joined("ice.db.counted", "amount < 10"))
+      isOfTheTable(decision, "iceberg_snapshot", tolerance = 0)
+      Option(decision.path("facts").path("build").path("keys").path("originDistinct")).filter(_.isNumber).map(_.asLong)
+    }
+    withConf("spark.sql.cbo.enabled" -> "true")(assert(counted.exists(keys => math.abs(keys - TableRows) < TableRows / 20)))
+    assert(counted.isEmpty, "Iceberg does not report it")
   }
 
   test("an older version or a branch of an Iceberg table has the rows that it had") {

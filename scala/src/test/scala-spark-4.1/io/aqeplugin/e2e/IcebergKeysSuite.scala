@@ -1,5 +1,9 @@
 package io.aqeplugin.e2e
 
+import org.apache.iceberg.{PartitionSpec, Schema}
+import org.apache.iceberg.catalog.TableIdentifier
+import org.apache.iceberg.hadoop.HadoopCatalog
+import org.apache.iceberg.types.Types
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
@@ -68,6 +72,21 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
     table("words", "SELECT concat('w', id, 'é') AS word FROM range(2)")
     val ran = sameRows(spark.sql("SELECT count(*), sum(s.v), max(s.word) FROM ice.db.worded s JOIN words d ON s.word = d.word"))
     assert(prunes(ran, "worded") && scanned(ran, "worded") == 200)
+  }
+
+  test("UUIDs, which Spark reads as texts: a key that is no UUID fails no query") {
+    val id = Types.NestedField.optional(1, "id", Types.UUIDType.get())
+    val schema = new Schema(id, Types.NestedField.optional(2, "v", Types.LongType.get()))
+    val catalog = new HadoopCatalog(spark.sparkContext.hadoopConfiguration, folder.resolve("ice").toString)
+    val _ = catalog.createTable(TableIdentifier.of("db", "by_uuid"), schema, PartitionSpec.builderFor(schema).bucket("id", 4).build())
+    val uuid = "concat('00000000-0000-0000-0000-00000000000', id % 8)"
+    made(s"INSERT INTO ice.db.by_uuid SELECT $uuid, id FROM range(80)")
+    table("some_uuids", s"SELECT IF(id = 2, 'n/a', $uuid) AS k FROM range(3)")
+    table("only_uuids", s"SELECT $uuid AS k FROM range(3)")
+    Seq("some_uuids", "only_uuids").foreach { keys =>
+      val ran = sameRows(spark.sql(s"SELECT count(*), sum(s.v) FROM ice.db.by_uuid s JOIN $keys d ON s.id = d.k"))
+      assert(filtered(ran) == Seq("BatchScan ice.db.by_uuid(id)") && !prunes(ran, "by_uuid"))
+    }
   }
 
   test("texts that nobody wrote a predicate on leave out no files: in Iceberg's statistics they are not in Spark's order") {

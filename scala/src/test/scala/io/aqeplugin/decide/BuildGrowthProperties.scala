@@ -8,7 +8,7 @@ class BuildGrowthProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private val rowsOfTasks: Gen[Seq[Long]] = Gen.choose(1, 60).flatMap(Gen.listOfN(_, Gen.choose(0L, 1000000L)))
 
-  private def seen(rows: Seq[Long], doneTasks: Int, predictedRows: Double, table: Option[RowEstimate] = None): Option[BuildGrowth] =
+  private def seen(rows: Seq[Long], doneTasks: Int, predictedRows: Double, table: Option[RowsSoFar] = None): Option[BuildGrowth] =
     BuildGrowth.seen(doneTasks, rows.size, rows.take(doneTasks).sum, table, predictedRows)
 
   test("a stage that writes the rows predicted, or fewer, in tasks of one size shows no growth at any time") {
@@ -37,10 +37,9 @@ class BuildGrowthProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("rows that a scan has counted so far are those of the finished tasks, and rows of a known table are all of them") {
-    def tableRows(source: EstimateSource): Option[Long] =
-      seen(Seq(500, 500, 500, 500), doneTasks = 2, predictedRows = 100, Some(RowEstimate(1000, source))).flatMap(_.tableRows)
-    assert(Seq(EstimateSource.ScanOutput, EstimateSource.ScaledOutput).forall(tableRows(_).contains(2000L)))
-    assert(Seq(EstimateSource.Footers, EstimateSource.Catalog).forall(tableRows(_).contains(1000L)))
+    def tableRows(isComplete: Boolean): Option[Long] =
+      seen(Seq(500, 500, 500, 500), doneTasks = 2, predictedRows = 100, Some(RowsSoFar(1000, isComplete))).flatMap(_.tableRows)
+    assert(tableRows(isComplete = false).contains(2000L) && tableRows(isComplete = true).contains(1000L))
   }
 
   test("a larger build side comes from a table that has its rows at least, and unknown rows stay unknown") {

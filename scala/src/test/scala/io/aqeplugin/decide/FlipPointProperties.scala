@@ -121,6 +121,15 @@ class FlipPointProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(flip.choice == Strategy.ShuffledHash && flip.value >= needed && flip.value < needed * 1.02, flip)
   }
 
+  test("a limit flips between its last step and the greatest value that it may have") {
+    val facts = dimension(share = 0.01, rows = 300000000)
+    val large = facts.copy(probe = facts.probe.copy(rows = 100000000000L, scanRows = 100000000000L))
+    val thresholds = Thresholds.Default.updated(AqeConf.FilterMaxBytes, 300L << 20)
+    assert(DecideJoin.decide(large, thresholds).filterReason.code == ReasonCode.FilterTooBig)
+    val flip = flipOf(large, thresholds, AqeConf.FilterMaxBytes).getOrElse(fail("no flip"))
+    assert(flip.withFilter && flip.value > (300L << 20) && flip.value <= (1L << 30), flip)
+  }
+
   test("a fact with its own value is the same fact") {
     forAll(FactsGen.joinFacts) { facts =>
       for (fact <- FlipFact.All; actual <- fact.of(facts) if actual < (1L << 50))

@@ -1,6 +1,6 @@
 package io.aqeplugin.e2e
 
-import org.apache.spark.sql.catalyst.expressions.DynamicPruning
+import org.apache.spark.sql.catalyst.expressions.{BinaryComparison, DynamicPruning, InSet}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -174,6 +174,22 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
         assert(partitions(joined("by_path", "s.p = d.k", "parts"), name) == expected, kind)
       }
     }
+
+  test("a metastore is asked for no range of texts, which it orders in its own way") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql("CREATE TABLE by_text (id BIGINT, x DOUBLE, p STRING) USING parquet PARTITIONED BY (p)")
+      spark.sql("INSERT INTO by_text SELECT id, id * 1.5D, concat('p', id % 12) FROM range(48)")
+    }
+    table("three_texts", "SELECT concat('p', id) AS k FROM range(3)")
+    // Of a list that is longer than the threshold, Spark makes a range.
+    for ((threshold, isListed) <- Seq("3" -> true, "2" -> false))
+      withConf("spark.sql.hive.metastorePartitionPruningInSetThreshold" -> threshold) {
+        val ran = joined("by_text", "s.p = d.k", "three_texts")
+        val conditions = scans(ran.plan, "by_text").flatMap(_.partitionFilters)
+        assert(partitions(ran, "by_text") == 3 && conditions.exists(_.exists(_.isInstanceOf[InSet])) == isListed, conditions)
+        assert(!conditions.exists(_.exists(_.isInstanceOf[BinaryComparison])), conditions)
+      }
+  }
 
   test("each column of a key of several leaves out partitions of its own type") {
     for (

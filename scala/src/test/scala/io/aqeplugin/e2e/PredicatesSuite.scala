@@ -1,8 +1,11 @@
 package io.aqeplugin.e2e
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.expressions.BinaryComparison
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.infer.RowCheck
 
 /** Which predicates reach which scan because they follow across a join, and what that saves. */
 class PredicatesSuite extends AnyFunSuite with PluginSession {
@@ -172,6 +175,21 @@ class PredicatesSuite extends AnyFunSuite with PluginSession {
       "SELECT * FROM l JOIN m JOIN r WHERE l.x < m.y AND m.y < r.x AND r.x < 5 AND (l.k = 1 AND r.v = 'v1' OR r.k = 2 AND l.v = 'v2')"
     val once = spark.sql(query).queryExecution.optimizedPlan
     assert(spark.sessionState.optimizer.execute(once).canonicalized == once.canonicalized)
+  }
+
+  test("no metastore is asked for partitions by a predicate that nobody wrote; Spark still prunes by it") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql("CREATE TABLE catalogued (k INT, p STRING) USING parquet PARTITIONED BY (p)")
+      spark.sql("INSERT INTO catalogued SELECT CAST(id AS int), concat('p', id % 10) FROM range(60)")
+    }
+    table("between", "SELECT concat('p', id) AS x FROM range(10)")
+    table("above", "SELECT concat('p', id) AS y FROM range(4)")
+    val query = "SELECT t.k FROM catalogued t JOIN between a ON t.p = a.x JOIN above b ON a.x <= b.y WHERE b.y <= 'p2'"
+    val ran = sameRows(spark.sql(query))
+    val scan = collectWithSubqueries(ran.plan) { case scan: FileSourceScanExec if scan.output.exists(_.name == "p") => scan }.head
+    assert(scan.partitionFilters.exists(_.exists(_.isInstanceOf[RowCheck])) && scan.selectedPartitions.partitionCount == 3, scan)
+    val bare = scan.partitionFilters.filter(_.isInstanceOf[BinaryComparison])
+    assert(bare.isEmpty, scan)
   }
 
   test("an inferred predicate is an event, a row of aqe_predicates() and a count, once for each query") {

@@ -12,6 +12,7 @@ import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.ReasonCode
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.filters.FilterLimits
@@ -28,7 +29,12 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
     def scan: SparkPlan = spark.range(10).queryExecution.sparkPlan
     val shuffle = ShuffleExchangeExec(SinglePartition, scan)
     val stage = ShuffleQueryStageExec(0, shuffle, shuffle.canonicalized)
-    RuntimeFilterExchangeExec(scan.output, stage, BuildLimits(FilterLimits(Long.MaxValue, 100, 1L << 20, 0.01), 10, 30000L, 0), "the join")
+    RuntimeFilterExchangeExec(
+      scan.output,
+      stage,
+      BuildLimits(FilterLimits(Long.MaxValue, 100, 1L << 20, 0.01), 10, 30000L, 5000L, 0),
+      "the join"
+    )
   }
 
   test("a failed build passes all rows and counts as an error of its query") {
@@ -47,14 +53,14 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
   }
 
   /** The filter of a join's finished build side, two rows, to be built by a job from `keys` of its key. */
-  private def ofJob(timeoutMillis: Long)(keys: Expression => Expression): RuntimeFilterExchangeExec = {
+  private def ofJob(slotMillis: Long)(keys: Expression => Expression): RuntimeFilterExchangeExec = {
     table("fact", "SELECT id AS f FROM range(300)")
     table("dim", "SELECT id AS k FROM range(2)")
     val conf = Seq("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.aqePlugin.sketch.maxKeys" -> "0")
     val ran = withConf(conf: _*)(withPlugin(spark.sql("SELECT * FROM fact JOIN dim ON f = k")))
     val built =
       filters(ran.plan).flatMap(_.sources).flatMap(FilterSource.exchange(_)).headOption.getOrElse(fail(s"no filter in\n${ran.plan}"))
-    built.copy(keys = built.keys.map(keys), limits = built.limits.copy(timeoutMillis = timeoutMillis))
+    built.copy(keys = built.keys.map(keys), limits = built.limits.copy(slotMillis = slotMillis))
   }
 
   /** Runs `body` while another job has all slots. */
@@ -72,12 +78,15 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("a filter whose job gets no slot passes all rows after a sixth of its time, and once only") {
-    val exchange = ofJob(timeoutMillis = 12000)(identity)
+  test("a filter whose job gets no slot passes all rows after filter.slotTimeout, and once only") {
+    val exchange = ofJob(slotMillis = 2000)(identity)
     val _ = withBusySlots {
       assert(exchange.executeBroadcast[Any]() != null)
       val reason = exchange.result.flatMap(_.left.toOption).getOrElse(fail(s"not given up: ${exchange.result}"))
-      assert(reason.code == ReasonCode.BuildTimeout && reason.limit.contains(2000.0), reason)
+      assert(
+        reason.code == ReasonCode.BuildTimeout && reason.limit.contains(2000.0) && reason.confKey == AqeConf.FilterSlotTimeout.key,
+        reason
+      )
       assert(reason.measured.exists(millis => millis >= 2000 && millis < 12000), reason)
       eventually(timeout(Span(10, Seconds)))(assert(SparkBridge.startedTasks(spark.sparkContext, exchange.jobTag).isEmpty))
     }
@@ -85,7 +94,7 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a filter whose job gets a slot in time is built") {
-    val exchange = ofJob(timeoutMillis = 120000)(identity)
+    val exchange = ofJob(slotMillis = 20000)(identity)
     val _ = withBusySlots {
       exchange.prepare()
       eventually(timeout(Span(10, Seconds)))(assert(SparkBridge.startedTasks(spark.sparkContext, exchange.jobTag).contains(0)))
@@ -95,12 +104,12 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a filter whose job has begun has its whole time") {
-    val exchange = ofJob(timeoutMillis = 18000) { key =>
+    val exchange = ofJob(slotMillis = 3000) { key =>
       ScalaUDF((value: Long) => { Thread.sleep(3500); value }, LongType, Seq(key))
     }
     assert(exchange.executeBroadcast[Any]() != null)
     assert(
-      exchange.result.exists(_.exists(filter => filter.rows == 2 && filter.buildMillis > exchange.limits.queueMillis)),
+      exchange.result.exists(_.exists(filter => filter.rows == 2 && filter.buildMillis > exchange.limits.slotMillis)),
       exchange.result
     )
   }

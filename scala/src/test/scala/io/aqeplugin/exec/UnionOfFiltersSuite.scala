@@ -17,7 +17,7 @@ import io.aqeplugin.filters.FilterLimits
 class UnionOfFiltersSuite extends AnyFunSuite with PluginSession {
 
   private val limits: BuildLimits =
-    BuildLimits(FilterLimits(Long.MaxValue, 100, 1L << 20, 0.01), 10, 30000L, 0)
+    BuildLimits(FilterLimits(Long.MaxValue, 100, 1L << 20, 0.01), 10, 30000L, 5000L, 0)
 
   /** The filter of the numbers from `first` up to `last`. */
   private def filter(first: Long, last: Long): RuntimeFilterExchangeExec = {
