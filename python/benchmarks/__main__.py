@@ -197,8 +197,7 @@ def _duckdb_rows(dataset: Dataset, query: Query) -> list[Row]:
 
 def _line(result: QueryResult) -> str:
     parts = [
-        f"{t.contender} {t.minimum:.2f} s" if t.seconds else f"{t.contender} failed: {t.failure}"
-        for t in result.timings
+        f"{t.contender} {t.median:.2f} s" if t.seconds else f"{t.contender} failed: {t.failure}" for t in result.timings
     ]
     differ = f"  ROWS DIFFER: {result.rows_differ}" if result.rows_differ else ""
     return f"{result.query}: {', '.join(parts)}{differ}"

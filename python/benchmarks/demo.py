@@ -68,7 +68,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--sf", type=float, default=2.0, help="TPC-DS scale factor")
     parser.add_argument("--queries", default=_QUERIES, help="comma-separated names")
-    parser.add_argument("--runs", type=int, default=2, help="runs of each contender, of which the fastest counts")
+    parser.add_argument("--runs", type=int, default=2, help="runs of each contender, whose median counts")
     parser.add_argument("--out", type=Path, default=_FOLDER)
     arguments = parser.parse_args()
     console = report_console()
@@ -85,12 +85,12 @@ def main() -> int:
     console.print(Rule("2 of 5  the same queries under three contenders, in turn", align="left"))
     shutil.rmtree(places.events, ignore_errors=True)
     results = _timings(dataset, chosen, Plan(runs=arguments.runs, warm_ups=0), places, console)
-    counted = f"fastest of {arguments.runs} runs" if arguments.runs > 1 else "one run"
+    counted = f"{arguments.runs} runs" if arguments.runs > 1 else "one run"
     title = f"TPC-DS scale {arguments.sf:g}, local[{CORES}], {counted}"
     recorded = list(logged_queries(places.events))
     console.print(seconds_table(results, _CONFIGS, accounts_of(recorded), title))
     totals = total_seconds(results, _CONFIGS)
-    console.print(f"Sum of the {counted}: " + ", ".join(f"{name} {total:.1f} s" for name, total in totals.items()))
+    console.print("Sum of the medians: " + ", ".join(f"{name} {total:.1f} s" for name, total in totals.items()))
     plots = plot_seconds(results, _CONFIGS, title, places.plot)
 
     console.print(Rule("3 of 5  the decision about each join, from the event log", align="left"))
@@ -163,7 +163,7 @@ def _show_first(result: QueryResult, places: Places, console: Console) -> None:
 
 
 def _line(result: QueryResult) -> str:
-    parts = [f"{t.contender} {t.minimum:.2f} s" if t.seconds else f"{t.contender}: {t.failure}" for t in result.timings]
+    parts = [f"{t.contender} {t.median:.2f} s" if t.seconds else f"{t.contender}: {t.failure}" for t in result.timings]
     rows = "[red]other rows[/red]" if result.rows_differ else "[green]same rows[/green]"
     return f"  {result.query}: {', '.join(parts)}, {rows}"
 

@@ -8,15 +8,15 @@ from benchmarks.measure import QueryResult
 
 
 def markdown_table(results: Iterable[QueryResult], contenders: Sequence[str], accounts: Mapping[str, Account]) -> str:
-    """One line per query: fastest run (spread) of each contender, then how many times faster the last one is, and how
-    many times as much processor time the others take.
+    """One line per query: median (fastest to slowest run) of each contender, then how many times faster the last one
+    is, and how many times as much processor time the others take.
 
     Args:
         accounts: what the plugin says of its runs, by run description; the last contender's fastest run is quoted.
     """
     *others, last = contenders
     compared = [f"{last} vs {name}" for name in others]
-    head = ["query", *contenders, *compared, *(f"{pair}, processor (medians)" for pair in compared), "filters", "rules"]
+    head = ["query", *contenders, *compared, *(f"{pair}, processor" for pair in compared), "filters", "rules"]
     lines = [head, ["---", *("---:" for _ in head[1:])]]
     lines += [[result.query, *_cells(result, contenders, accounts)] for result in results]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
@@ -47,7 +47,7 @@ def _seconds(result: QueryResult, contender: str) -> str:
     timing = result.timing(contender)
     if timing is None:
         return "-"
-    return f"{timing.minimum:.2f}" + (f" ({timing.spread:.0%})" if len(timing.seconds) > 1 else "")
+    return median_and_range(timing.seconds, 2)
 
 
 def _ratio(ratio: float | None) -> str:

@@ -43,17 +43,9 @@ class Timing:
     processor_seconds: tuple[float, ...] = ()
 
     @property
-    def minimum(self) -> float:
-        return min(self.seconds)
-
-    @property
     def median(self) -> float:
+        """Of two runs, their mean."""
         return statistics.median(self.seconds)
-
-    @property
-    def spread(self) -> float:
-        """How far the slowest run was from the fastest, as a share of the fastest."""
-        return max(self.seconds) / self.minimum - 1.0
 
 
 @dataclass(frozen=True)
@@ -77,12 +69,12 @@ class QueryResult:
         timing = self.timing(contender)
         if timing is None:
             return None
-        return run_description(self.query, contender, timing.seconds.index(timing.minimum) + 1)
+        return run_description(self.query, contender, timing.seconds.index(min(timing.seconds)) + 1)
 
     def ratio(self, slow: str, fast: str) -> float | None:
-        """How many times faster `fast` is than `slow`, by their fastest runs."""
+        """How many times faster `fast` is than `slow`, by the medians of their runs."""
         left, right = self.timing(slow), self.timing(fast)
-        return None if left is None or right is None else left.minimum / right.minimum
+        return None if left is None or right is None else left.median / right.median
 
     def processor_ratio(self, slow: str, fast: str) -> float | None:
         """How many times as much processor time `slow` took as `fast`, by the medians of their runs."""

@@ -14,7 +14,8 @@ _COLOURS = ("#9aa5b1", "#4c78a8", "#e4572e", "#54a24b", "#b279a2")
 
 
 def plot_seconds(results: Sequence[QueryResult], contenders: Sequence[str], title: str, target: Path) -> list[Path]:
-    """One group of bars per query, fastest runs; over the last contender's bar stands how many times faster it is.
+    """One group of bars per query: medians, each with a line from the fastest to the slowest run. Over the last
+    contender's bar stands how many times faster it is.
 
     Args:
         target: path without suffix.
@@ -32,17 +33,24 @@ def plot_seconds(results: Sequence[QueryResult], contenders: Sequence[str], titl
     figure, axes = pyplot.subplots(figsize=(1.6 * len(results) + 2.5, 4.5), layout="constrained")
     for position, name in enumerate(contenders):
         timings = [result.timing(name) for result in results]
+        medians = [timing.median if timing else 0.0 for timing in timings]
+        seconds = [timing.seconds if timing else (0.0,) for timing in timings]
         bars = axes.bar(
             [index + (position - (len(contenders) - 1) / 2) * width for index in range(len(results))],
-            [timing.minimum if timing else 0.0 for timing in timings],
+            medians,
             width,
+            yerr=[
+                [median - min(runs) for median, runs in zip(medians, seconds, strict=True)],
+                [max(runs) - median for median, runs in zip(medians, seconds, strict=True)],
+            ],
+            error_kw={"elinewidth": 0.8},
             label=name,
             color=_COLOURS[position % len(_COLOURS)],
         )
         if name == last and others:
             axes.bar_label(bars, [_label(result, others, last) for result in results], fontsize=8, padding=2)
     axes.set_xticks(range(len(results)), [result.query for result in results])
-    axes.set_ylabel("wall seconds, fastest run")
+    axes.set_ylabel("wall seconds, median")
     axes.set_title(title, fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     if others:

@@ -12,9 +12,10 @@ from aqe_plugin.events.model import FilterOutcome, Reason
 from aqe_plugin.events.quantities import quantity
 from aqe_plugin.events.queries import QueryStory
 from benchmarks.accounts import Account
+from benchmarks.markdown import median_and_range
 from benchmarks.measure import QueryResult, Timing
 
-_CAPTION = "x: times faster; rules: time in the plugin's rules of the query's"
+_CAPTION = "x: times faster; filters, and time in the plugin's rules of the query's: of the fastest run"
 
 
 def report_console() -> Console:
@@ -25,8 +26,8 @@ def report_console() -> Console:
 def seconds_table(
     results: Iterable[QueryResult], contenders: Sequence[str], accounts: Mapping[str, Account], title: str
 ) -> Table:
-    """One row per query: fastest run (median, of two runs the mean, and spread) of each contender, then how many times
-    faster the last one is, and how many times as much processor time the others take.
+    """One row per query: the seconds of each contender, then how many times faster the last one is, and how many times
+    as much processor time the others take.
 
     Args:
         accounts: what the plugin says of its runs, by run description; the last contender's fastest run is shown.
@@ -40,7 +41,7 @@ def seconds_table(
     for name in others:
         table.add_column(f"{last} vs {name}", justify="right")
     for name in others:
-        table.add_column(f"{last} vs {name}, processor (medians)", justify="right")
+        table.add_column(f"{last} vs {name}, processor", justify="right")
     table.add_column("filters", justify="right")
     table.add_column("rules", justify="right")
     table.add_column("rows", justify="right")
@@ -59,8 +60,8 @@ def seconds_table(
 def _what_is_shown(results: Iterable[QueryResult]) -> str:
     most = max((len(timing.seconds) for result in results for timing in result.timings), default=0)
     if most > 2:
-        return "fastest run (median, spread)"
-    return "fastest of 2 runs (mean, spread)" if most == 2 else "one run"
+        return "median (fastest to slowest run)"
+    return "both runs, compared by their mean" if most == 2 else "one run"
 
 
 def _account(result: QueryResult, contender: str, accounts: Mapping[str, Account]) -> tuple[str, str]:
@@ -104,9 +105,9 @@ def _removed(outcome: FilterOutcome) -> str:
 
 
 def total_seconds(results: Iterable[QueryResult], contenders: Sequence[str]) -> dict[str, float]:
-    """Sum of the fastest runs over the queries that every contender finished."""
+    """Sum of the medians over the queries that every contender finished."""
     whole = [result for result in results if all(result.timing(name) for name in contenders)]
-    return {name: sum(_timing(result, name).minimum for result in whole) for name in contenders}
+    return {name: sum(_timing(result, name).median for result in whole) for name in contenders}
 
 
 def _timing(result: QueryResult, name: str) -> Timing:
@@ -121,9 +122,7 @@ def _seconds(result: QueryResult, name: str) -> str:
     if timing is None:
         failure = next((t.failure for t in result.timings if t.contender == name), "not run")
         return f"[red]{failure[:40]}[/red]"
-    if len(timing.seconds) == 1:
-        return f"{timing.minimum:.2f}"
-    return f"{timing.minimum:.2f} ({timing.median:.2f}, {timing.spread:.0%})"
+    return median_and_range(timing.seconds, 2)
 
 
 def _ratio(ratio: float | None) -> str:

@@ -27,4 +27,5 @@ def with_alert_table(page: str, files: Iterable[Path]) -> str:
 
 def _row(rule: dict[str, Any]) -> str:
     name, lasting = rule["alert"], rule.get("for", "at once")
-    return f"| [{name}](#{name.lower()}) | {rule['labels']['severity']} | `{rule['expr'].strip()}` | {lasting} |"
+    condition = " ".join(rule["expr"].split()).replace("|", "\\|")
+    return f"| [{name}](#{name.lower()}) | {rule['labels']['severity']} | `{condition}` | {lasting} |"

@@ -27,8 +27,8 @@ def _shown(*seconds: float) -> str:
     ("seconds", "named", "cell"),
     [
         ((4.0,), "seconds: one run;", " 4.00 "),
-        ((4.0, 3.0), "seconds: fastest of 2 runs (mean, spread);", " 3.00 (3.50, 33%) "),
-        ((4.0, 3.0, 5.0), "seconds: fastest run (median, spread);", " 3.00 (4.00, 67%) "),
+        ((4.0, 3.0), "seconds: both runs, compared by their mean;", " 4.00 and 3.00 "),
+        ((4.0, 3.0, 5.0), "seconds: median (fastest to slowest run);", " 4.00 (3.00 to 5.00) "),
     ],
 )
 def test_a_number_is_called_a_median_from_three_runs_on(seconds: tuple[float, ...], named: str, cell: str) -> None:

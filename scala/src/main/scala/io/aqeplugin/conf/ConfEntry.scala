@@ -55,7 +55,11 @@ final case class ConfError(key: String, value: String, allowed: String, problem:
   def message: String = s"Bad value for $key: ${problem.getOrElse(s"'$value'")}. Allowed: $allowed."
 }
 
-/** The values that a key accepts, with their description. */
+/** The values that a key accepts, with their description.
+  *
+  * @param nearest
+  *   the nearest value that is accepted; the value itself where values have no order
+  */
 final case class Allowed[A](text: String, contains: A => Boolean, nearest: A => A)
 
 object Allowed {

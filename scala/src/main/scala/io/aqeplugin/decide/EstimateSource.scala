@@ -5,9 +5,9 @@ sealed abstract class EstimateSource(val name: String, val meaning: String) exte
 
 object EstimateSource {
   case object Measured extends EstimateSource("measured", "a finished stage")
-  case object Footers extends EstimateSource("footers", "the row counts in file footers; of a large table, in a few of them")
   case object DeltaLog extends EstimateSource("delta_log", "the row counts in the log of a Delta table")
   case object IcebergSnapshot extends EstimateSource("iceberg_snapshot", "the row counts of an Iceberg snapshot")
+  case object Footers extends EstimateSource("footers", "the row counts in file footers; of a large table, in a few of them")
   case object Catalog extends EstimateSource("catalog", "the row count that `ANALYZE TABLE` left in the catalog")
   case object ScanOutput extends EstimateSource("scan_output", "the rows that came out of a scan of all files")
   case object SelectedFiles
@@ -24,9 +24,9 @@ object EstimateSource {
   /** The surest first. */
   val All: Seq[EstimateSource] = Seq(
     Measured,
-    Footers,
     DeltaLog,
     IcebergSnapshot,
+    Footers,
     Catalog,
     ScanOutput,
     SelectedFiles,

@@ -1,6 +1,6 @@
 package io.aqeplugin.exec
 
-import java.util.concurrent.{CompletableFuture, Future => JavaFuture, TimeUnit, TimeoutException}
+import java.util.concurrent.{CompletableFuture, Future => JavaFuture, ScheduledFuture, TimeUnit, TimeoutException}
 
 import scala.concurrent.{Future, Promise}
 
@@ -87,10 +87,15 @@ case class RuntimeFilterExchangeExec(
     }
     SQLExecution.withThreadLocalCaptured(session, FilterBuildThreads.pool) {
       // Only now: a build that waits for a thread has no job that could be in the queue.
-      val queue = FilterBuildThreads.timer.afterMillis(limits.slotMillis) {
-        val isInQueue = SparkBridge.startedTasks(sparkContext, jobTag).contains(0) && !SparkBridge.hasEndedTasks(sparkContext, jobTag)
-        if (isInQueue) giveUp(limits.slotMillis, AqeConf.FilterSlotTimeout.key)
+      def look(): ScheduledFuture[_] = FilterBuildThreads.timer.afterMillis(limits.slotMillis) {
+        SparkBridge.startedTasks(sparkContext, jobTag) match {
+          case Some(0) if !SparkBridge.hasEndedTasks(sparkContext, jobTag) => giveUp(limits.slotMillis, AqeConf.FilterSlotTimeout.key)
+          // The job may not have been submitted yet.
+          case None if !promise.isCompleted => val _ = look()
+          case _                            =>
+        }
       }
+      val queue = look()
       try {
         sparkContext.addJobTag(jobTag)
         sparkContext.setInterruptOnCancel(true)

@@ -12,7 +12,8 @@ import io.aqeplugin.decide.{KeyBucket, RowEstimate}
   * @param bytes
   *   bytes of all its files
   * @param ranges
-  *   smallest and largest value of columns whose type has an order of whole numbers, by column name: days of dates, microseconds of timestamps
+  *   smallest and largest value of columns whose type has an order of whole numbers, by column name: days of dates, microseconds of timestamps;
+  *   of a table whose scan selects files, maybe those of the selected files
   * @param distinct
   *   distinct values of columns, by column name
   * @param histograms

@@ -25,7 +25,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
         val narrowed =
           if (PartitionRange.isPartition(file, keys.column)) byPartition(file, keys)
           else if (isTrusted(keys.column) && DeltaScan.readsByName(file) && isLarge(file, files) && !ParquetKeys.skipsDamage(file.relation))
-            byStatistics(file, keys, tables)
+            byStatistics(file, keys)
           else None
         narrowed.map(KeyedFormat.linked(file, _))
       }
@@ -47,10 +47,11 @@ private[storage] object DeltaKeys extends KeyedFormat {
       .filter((found: Any) => value.eval(InternalRow(found)) == true).toSeq
   }
 
-  private def byStatistics(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[FileSourceScanExec] = {
-    val list = ParquetKeys.inList(scan, keys, tables)
+  private def byStatistics(scan: FileSourceScanExec, keys: KnownKeys): Option[FileSourceScanExec] = {
+    // The log has the range of each file; a range of a few of them says little of what it leaves out.
+    val list = ParquetKeys.inList(scan, keys, TableStatistics.None)
     // To Delta's statistics any list is the range from the first to the last value.
-    val found: Seq[Expression] = list.fold(ParquetKeys.inRanges(scan, keys, tables))(_ => keys.isInRanges).toSeq ++ list
+    val found: Seq[Expression] = list.fold(ParquetKeys.inRanges(scan, keys, TableStatistics.None))(_ => keys.isInRanges).toSeq ++ list
     Option.when(found.nonEmpty)(scan.copy(dataFilters = scan.dataFilters ++ found))
   }
 

@@ -115,10 +115,11 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       }
     case (None, _) if DeltaScan.isOne(scan) =>
       DeltaScan.selected(scan).filter(_.bytes >= MinTableBytes).flatMap { table =>
-        val selected = IndexedFiles(table.count, table.bytes, newestMillis = 0L)
+        val sample = spread(table.count).flatMap(table.file(_))
         val schema = if (DeltaScan.namesColumnsAsInFiles(scan)) scan.relation.dataSchema else new StructType
-        begun(Snapshot(Seq(table.folder.toString), selected, table.version, schema), scan)(_ =>
-          CompletableFuture.completedFuture(Listed(table.bytes, spread(table.count).flatMap(table.file(_))))
+        val all = IndexedFiles(table.count, table.bytes, newestMillis = 0L)
+        begun(Snapshot(Seq(table.folder.toString), all, table.version, schema, sample.map(_.getPath.toString)), scan)(_ =>
+          CompletableFuture.completedFuture(Listed(table.bytes, sample))
         )
       }
     case _ => None
@@ -221,9 +222,16 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   private val NoneListed = IndexedFiles(count = -1, bytes = 0L, newestMillis = 0L)
 
   /** A state of a table: its folders, or the one that its partitions are in; its files or those of the selected partitions; the minute of the
-    * reading, if folders were sampled, or the version of a Delta table; and the types by which its files are read.
+    * reading, if folders were sampled, or the version of a Delta table; the types by which its files are read; and of a Delta table, the files
+    * that are read for the query's selection.
     */
-  private final case class Snapshot(roots: Seq[String], files: IndexedFiles, state: Long, schema: StructType)
+  private final case class Snapshot(
+      roots: Seq[String],
+      files: IndexedFiles,
+      state: Long,
+      schema: StructType,
+      sample: Seq[String] = Nil
+  )
 
   /** The bytes of a table, and the files whose footers are read. */
   private final case class Listed(bytes: Long, sample: Seq[FileStatus])

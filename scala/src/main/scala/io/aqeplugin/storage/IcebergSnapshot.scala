@@ -35,13 +35,13 @@ private[storage] object IcebergSnapshot {
         )
       }
 
-  /** What `compute_table_stats` left; Iceberg reports it only to Spark's cost-based optimizer. */
+  /** What `compute_table_stats` left of this snapshot; Iceberg reports it only to Spark's cost-based optimizer, by the names that columns have now. */
   private def distinctOf(scan: Scan): Map[String, Long] = scan match {
     case reporting: SupportsReportStatistics if SQLConf.get.cboEnabled =>
       Try(reporting.estimateStatistics().columnStats().asScala.collect {
         case (column, counted) if column.fieldNames.length == 1 && counted.distinctCount.isPresent =>
           column.fieldNames.head -> counted.distinctCount.getAsLong
-      }.toMap).getOrElse(Map.empty)
+      }.filter { case (column, _) => IcebergColumns.hasOneMeaning(scan, column) }.toMap).getOrElse(Map.empty)
     case _ => Map.empty
   }
 

@@ -10,8 +10,8 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import io.aqeplugin.decide.KeyBucket
 import io.aqeplugin.observe.TableFacts
 
-/** What is known of a scanned table as a whole, from the surest source that knows it: file footers, the log of a Delta table, the snapshot of
-  * an Iceberg table, the catalog. A scan that leaves out partitions or files is of the same table as one that does not.
+/** What is known of a scanned table as a whole, from the surest source that knows it: the log of a Delta table, the snapshot of an Iceberg
+  * table, file footers, the catalog. A scan that leaves out partitions or files is of the same table as one that does not.
   */
 object KnownTables {
 

@@ -28,6 +28,7 @@ class EstimateTablesSuite extends AnyFunSuite with PluginSession with EstimateQu
       spark.sql(s"CREATE TABLE ice.db.returns USING iceberg PARTITIONED BY (day) AS $Returns")
     }
     table("sales", Sales, files = 2)
+    table("few", "SELECT CAST(id AS int) AS ticket FROM range(1003, 1006)")
   }
 
   private def joined(table: String, condition: String): String =
@@ -43,26 +44,37 @@ class EstimateTablesSuite extends AnyFunSuite with PluginSession with EstimateQu
 
   for (mapping <- Seq("none", "name"))
     test(s"the footers of a large Delta table have its rows where its log has no statistics, and its ranges; column mapping: $mapping") {
-      val path = wide(mapping)
+      val path = wide(s"wide_$mapping", Returns, mapping)
       isOfTheTable(chosen(joined(path, "day < 2")), "footers")
-      val probed = chosen(s"SELECT count(*), max(w.text) FROM $path w JOIN (SELECT * FROM sales WHERE v = 3) s ON w.ticket = s.ticket")
-      val probe = probed.path("facts").path("probe")
-      assert(probe.path("scanRowsSource").asText == "footers", probed)
-      val range = Seq("min", "max").map(probe.path("keys").path(_)).filter(_.isNumber).map(_.asLong)
-      if (mapping == "none") assert(range.head < 100 && range.last > TableRows - 100, probed)
+      val (source, range) = probed(path, "true")
+      assert(source == "footers")
+      if (mapping == "none") assert(range.head < 100 && range.last > TableRows - 100, range)
       else assert(range.isEmpty, "columns have other names in the files")
     }
 
-  /** A Delta table of returns with 9 MB of text, in a file a day. */
-  private def wide(mapping: String): String = withConf("spark.aqePlugin.mode" -> "off", "spark.databricks.delta.stats.collect" -> "false") {
-    val path = s"delta.`file://${folder.resolve(s"wide_$mapping")}`"
-    val text = "concat_ws('', transform(sequence(1, 30), i -> md5(CAST(ticket * 100 + i AS string)))) AS text"
-    spark.sql(
-      s"""CREATE TABLE $path USING delta PARTITIONED BY (day) TBLPROPERTIES ('delta.columnMapping.mode' = '$mapping')
-         |AS SELECT /*+ REPARTITION(1) */ ticket, amount, $text, day FROM ($Returns)""".stripMargin
-    )
-    path
+  test("two selections of as many files of one version of a Delta table have ranges of their own") {
+    val path = wide("sorted", Returns.replace("id % 20", s"id DIV ${TableRows / 20}"), "none")
+    assert(Seq(1, 2).map(day => probed(path, s"day = $day")._2) == Seq(Seq(1000L, 1999L), Seq(2000L, 2999L)))
   }
+
+  /** Of a join whose probe side is the table, where its rows are from, and the range of its tickets. */
+  private def probed(path: String, condition: String): (String, Seq[Long]) = {
+    val decision = chosen(s"SELECT count(*), max(w.text) FROM (SELECT * FROM $path WHERE $condition) w JOIN few ON w.ticket = few.ticket")
+    val probe = decision.path("facts").path("probe")
+    (probe.path("scanRowsSource").asText, Seq("min", "max").map(probe.path("keys").path(_)).filter(_.isNumber).map(_.asLong))
+  }
+
+  /** A Delta table of returns with 9 MB of text, in a file a day, whose log has no statistics. */
+  private def wide(name: String, returns: String, mapping: String): String =
+    withConf("spark.aqePlugin.mode" -> "off", "spark.databricks.delta.stats.collect" -> "false") {
+      val path = s"delta.`file://${folder.resolve(name)}`"
+      val text = "concat_ws('', transform(sequence(1, 30), i -> md5(CAST(ticket * 100 + i AS string)))) AS text"
+      spark.sql(
+        s"""CREATE TABLE $path USING delta PARTITIONED BY (day) TBLPROPERTIES ('delta.columnMapping.mode' = '$mapping')
+           |AS SELECT /*+ REPARTITION(1) */ ticket, amount, $text, day FROM ($returns)""".stripMargin
+      )
+      path
+    }
 
   test("the snapshot of an Iceberg table has its rows, whatever partitions are read") {
     isOfTheTable(chosen(joined("ice.db.returns", "day < 2")), "iceberg_snapshot", tolerance = 0)

@@ -49,7 +49,7 @@ class MemoryBudgetSuite extends AnyFunSuite with PluginSession {
       val expected = withoutPlugin(query)
       val needed = withConf(MaxShare -> "0")(overBudget(ran(query))).getOrElse(fail("no reason names the budget"))._1
       val heapBytes =
-        withConf(MaxShare -> "1e-9")(ran(query)).decided.head.decision.path("facts").path("memory").path("limitBytes").asDouble * 1e9
+        withConf(MaxShare -> "1e-3")(ran(query)).decided.head.decision.path("facts").path("memory").path("limitBytes").asDouble * 1e3
       withConf(MaxShare -> (1.2 * needed / heapBytes).toString) {
         val gate = new CountDownLatch(1)
         MemoryBudgetSuite.gate.set(gate)
