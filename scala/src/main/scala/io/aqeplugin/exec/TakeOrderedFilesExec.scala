@@ -74,6 +74,8 @@ case class TakeOrderedFilesExec(
         try firstRows(waves, 0, Array.empty).drop(offset)
         finally report()
       val project = UnsafeProjection.create(projectList, child.output)
+      // As Spark's own operator does: `rand` and its like fail without.
+      project.initialize(0)
       rows.map(row => project(row).copy())
     }
   }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern
 
-import io.aqeplugin.observe.{KeyKind, Total}
+import io.aqeplugin.observe.{KeyKind, ObservedMetrics, Total}
 
 /** A filter that was put on one input of the plan's joins. */
 final case class InferredFilter(input: LogicalPlan, predicates: Seq[InferredPredicate])
@@ -41,9 +41,12 @@ object InferFilters {
     (changed, found.result())
   }
 
-  /** A streaming join keeps rows for later ones, and a row-level command must read whole files. Most other plans have nothing to infer from. */
+  /** A streaming join keeps rows for later ones, a row-level command must read whole files, and metrics of the user's may be lost where no row is
+    * left. Most other plans have nothing to infer from.
+    */
   private def isLeftAlone(plan: LogicalPlan): Boolean =
     plan.isStreaming || !plan.containsPattern(TreePattern.JOIN) || plan.exists(_.isInstanceOf[RowLevelWrite]) ||
+      ObservedMetrics.areBelowJoin(plan) ||
       !plan.exists(node => conditionOf(node).exists(isOfColumns))
 
   private def conditionOf(node: LogicalPlan): Option[Expression] = node match {

@@ -78,14 +78,16 @@ object QueryPlans {
   /** The plans of a running query. */
   def of(executionId: Long): QueryPlans = optimized(executionId).fold(None)(of)
 
-  /** Whether a running query has a recursive part, or loads a cached table that has one. Spark plans each step anew: the same joins, over other
-    * rows.
+  /** Whether the joins of a running query may only be observed: a filter could lose metrics of the user's; or it has a recursive part, or loads a
+    * cached table that has one. Spark plans each step of a recursion anew: the same joins, over other rows.
     */
-  def isRecursive(executionId: Long): Boolean = optimized(executionId).exists(isRecursive)
+  def isOnlyObserved(executionId: Long): Boolean =
+    optimized(executionId).exists(plan => isRecursive(plan) || ObservedMetrics.areBelowJoin(plan))
 
   private def isRecursive(plan: QueryPlan[_]): Boolean = plan.nodeName == RecursiveNode || partsOf(plan).exists(isRecursive)
 
-  private def partsOf(plan: QueryPlan[_]): Seq[QueryPlan[_]] = plan match {
+  /** The children of a plan, its subqueries, and what is inside of it. */
+  private[observe] def partsOf(plan: QueryPlan[_]): Seq[QueryPlan[_]] = plan match {
     case adaptive: AdaptiveSparkPlanExec => Seq(adaptive.inputPlan)
     case other => Seq(other.children, other.innerChildren, other.subqueries).flatten.map(_.asInstanceOf[QueryPlan[_]])
   }

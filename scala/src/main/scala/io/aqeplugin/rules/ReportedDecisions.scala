@@ -26,7 +26,7 @@ private[rules] object ReportedDecisions {
     context.state.placeDecided().foreach(DecisionLog.record(context.sparkContext, context.state, context.mode, _))
   }
 
-  /** The joins of a recursive query are only observed, whatever the conf says. */
+  /** The joins of some queries are only observed, whatever the conf says. */
   private def modeKey(context: RuleContext): String =
     if (context.thresholds.settings.mode == Mode.Observe) AqeConf.ModeKey.key else ""
 

@@ -103,8 +103,7 @@ object RuleContext {
     val execution = executionId(sparkContext)
     val state = execution.fold(new QueryState(NoExecution))(QueryStates.of)
     val pruning = execution.fold(PruningBuilds.None)(PruningBuilds.of(_))
-    // A join is decided once a query, and in a recursive one it has other rows in each step.
-    val mode = if (settings.mode == Mode.Apply && execution.exists(QueryPlans.isRecursive)) Mode.Observe else settings.mode
+    val mode = if (settings.mode == Mode.Apply && execution.exists(QueryPlans.isOnlyObserved)) Mode.Observe else settings.mode
     val conf = QueryConf(
       mode,
       collectable(Thresholds(settings)),

@@ -46,7 +46,6 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     )
   private def mayRepeat(scan: SparkPlan): Boolean = {
     val most = context.thresholds(AqeConf.FilterMaxRepeatedBytes)
-    // The bytes of a scan of no files are taken as 0.
     most > 0 && sizes.scanBytes(scan) <= most
   }
 

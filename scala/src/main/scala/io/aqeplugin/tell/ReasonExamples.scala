@@ -82,6 +82,7 @@ object ReasonExamples {
     case LimitMayFail          => "`SELECT * FROM t WHERE CAST(s AS INT) > 5 LIMIT 10` where a string may be no number."
     case LimitSource       => "A cached table, JSON or CSV files, an Iceberg table, a Delta table with deletion vectors, a bucketed scan."
     case FilesMayBeSkipped => "`spark.sql.files.ignoreCorruptFiles=true`: the rows of a chosen file may be missing."
-    case ObserveMode       => "`spark.aqePlugin.mode=observe`, or `WITH RECURSIVE`: the joins of such a query are only observed."
+    case ObserveMode       =>
+      "`spark.aqePlugin.mode=observe`; or `WITH RECURSIVE`, or `Dataset.observe` below a join: the joins of such a query are only observed."
   }
 }

@@ -13,7 +13,7 @@ import io.aqeplugin.observe.{FilterOutcome, PlacedFilter, QueryOrigin, QueryStat
 /** One kept decision.
   *
   * @param mode
-  *   that of the decision: the joins of a recursive query are only observed
+  *   that of the decision: the joins of some queries are only observed
   * @param filters
   *   where the join's filters were placed or not, as known when the decision was recorded
   */

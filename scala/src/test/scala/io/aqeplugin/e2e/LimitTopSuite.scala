@@ -71,6 +71,11 @@ class LimitTopSuite extends AnyFunSuite with LimitSession {
   )
     test(s"files are read in the order of their values, until the rows found rule out the others: $what")(reads(query, files))
 
+  for (function <- Seq("rand(42)", "length(uuid())", "size(shuffle(array(1, 2, 3)))", "monotonically_increasing_id()"))
+    test(s"what is computed of the first rows alone: $function") {
+      reads(s"SELECT c, $function AS r FROM (SELECT * FROM t WHERE s LIKE '%1' ORDER BY c) LIMIT 10", 2)
+    }
+
   test("a few rows of a column whose values are everywhere are found in some of the files") {
     val query = "SELECT * FROM t ORDER BY u, id LIMIT 2"
     val ran = limited(sql(query))

@@ -1,6 +1,7 @@
 package io.aqeplugin.e2e
 
 import scala.jdk.CollectionConverters._
+import scala.util.Random
 
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -51,6 +52,15 @@ class RepeatedScansSuite extends AnyFunSuite with PluginSession {
          |WHERE amount > (SELECT avg(amount) FROM totals)""".stripMargin
     ))
     assert(filtered(result).contains("parquet-shop(day)"), result.plan)
+  }
+
+  test("rows that are not those of files are not made once more, as they may be others then") {
+    val dice = spark.range(900).rdd.map(id => (id.toLong, Random.nextLong()))
+    spark.createDataFrame(dice).toDF("k", "roll").createOrReplaceTempView("rolled")
+    val query =
+      """SELECT count(*) FROM (SELECT k, roll FROM rolled JOIN shop ON k = person) x
+        |JOIN (SELECT k, roll FROM rolled JOIN web ON k = person WHERE day = 3) y ON x.k = y.k AND x.roll = y.roll""".stripMargin
+    assert(!filtered(sameRows(spark.sql(query))).exists(_.endsWith("(k)")))
   }
 
   test("nothing runs once more where a filter may not repeat any bytes") {

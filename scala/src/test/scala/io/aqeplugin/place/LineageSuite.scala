@@ -2,13 +2,13 @@ package io.aqeplugin.place
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.{DataFrame, Observation}
+import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec}
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeExec
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, BroadcastNestedLoopJoinExec}
 import org.apache.spark.sql.execution.python.{MapInArrowExec, MapInPandasExec}
-import org.apache.spark.sql.functions.{count, lit}
+import org.apache.spark.sql.functions.{column, count, lit}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.{PluginSession, Ran}
@@ -178,12 +178,21 @@ class LineageSuite extends AnyFunSuite with PluginSession {
       assert(Lineage.steps(node, scan.output.take(1)) == Nil)
   }
 
-  test("keys do not go through observed metrics, which count every row") {
-    def probe(observation: Observation): DataFrame = spark.table("fact").observe(observation, count(lit(1)).as("rows"))
-    val observation = Observation("counted")
-    val result = withPlugin(probe(observation).join(spark.table("dim")).where("k = dk"))
-    assert(observation.get("rows") == 300L)
-    assert(fromDim(result) == Seq("(shuffle)(k)"))
+  test("the joins above observed metrics are only observed: AQE loses the metrics where no row is left") {
+    table("no_partner", "SELECT CAST(id + 1000 AS int) AS dk FROM range(4)")
+    val observed = spark.table("fact").observe("counted", count(lit(1)).as("rows"))
+    for ((dimension, kind) <- Seq("no_partner" -> "left", "no_partner" -> "inner", "dim" -> "inner")) {
+      val frame = spark.table(dimension).join(observed, column("k") === column("dk"), kind)
+      val result = withPlugin(frame)
+      assert(frame.queryExecution.observedMetrics.get("counted").map(_.getLong(0)).contains(300L), s"$kind join with $dimension")
+      assert(fromDim(result).isEmpty && result.decided.forall(_.mode == "observe"), result.plan)
+    }
+  }
+
+  test("metrics that are observed above all joins leave the filters") {
+    val frame = spark.table("fact").join(spark.table("dim")).where("k = dk").observe("counted", count(lit(1)).as("rows"))
+    val result = withPlugin(frame)
+    assert(fromDim(result) == Seq("fact(k)") && frame.queryExecution.observedMetrics("counted").getLong(0) == result.rows.size)
   }
 
   test("keys do not go into a cached table, but in front of the shuffle of its rows") {

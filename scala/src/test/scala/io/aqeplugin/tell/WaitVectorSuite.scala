@@ -46,6 +46,7 @@ object WaitVectorSuite {
     "sketch.maxKeys",
     "filter.inListMaxKeys",
     "filter.buildTimeout",
+    "filter.slotTimeout",
     "filter.maxPerScan",
     "filter.maxRepeatedBytes",
     "filter.selfDisable.sampleBatches",

@@ -136,7 +136,7 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
 
 object TabListener {
 
-  /** The modes in which joins were decided, such as those of the conf and, in recursive queries, `observe`. */
+  /** The modes in which joins were decided, such as those of the conf and, in queries that are only observed, `observe`. */
   private def modes(totals: TotalsRecord, mode: String): String =
     if (totals.choices.isEmpty) mode else (totals.mode.split(", ").toSeq :+ mode).distinct.sorted.mkString(", ")
 
