@@ -54,7 +54,7 @@ KEYS = {
         Key("few", "500", "CAST(pmod(hash(id), 500) AS int)", "CAST(id % 500 AS int)"),
         Key("mid", "60,000", "CAST(pmod(hash(id), 60000) AS int)", "CAST(id % 60000 AS int)"),
         Key("many", "10^8", "pmod(xxhash64(id), 100000000)", "id"),
-        Key("few-strings", "500", "concat('key-', pmod(hash(id), 500))", "concat('key-', id % 500)"),
+        Key("few_strings", "500", "concat('key-', pmod(hash(id), 500))", "concat('key-', id % 500)"),
         Key("strings", "2,000,000", "concat('key-', pmod(hash(id), 2000000))", "concat('key-', id % 2000000)"),
     )
 }

@@ -28,3 +28,7 @@ def test_a_line_has_a_cell_for_each_column() -> None:
 
 def test_a_key_that_was_not_counted_is_a_dash() -> None:
     assert line_of(SketchCost(KEYS["many"], 8, None, _CPU, _WALL)).startswith("| many | 10^8 | - |")
+
+
+def test_the_name_of_a_key_is_that_of_a_column() -> None:
+    assert all(name.isidentifier() for name in KEYS)
