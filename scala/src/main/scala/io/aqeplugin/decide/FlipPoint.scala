@@ -16,8 +16,8 @@ import io.aqeplugin.conf.AqeConf
 final case class FlipPoint(input: FlipInput, actual: Double, value: Double, choice: Strategy, withFilter: Boolean)
 
 /** Finds the flip points of a decision: for each fact, and each threshold that refused an option, it decides again with the value four times as
-  * large, sixteen times, and so on to a thousand times or to the end of what its conf allows, likewise downwards, and halves the last interval. Two flips inside one such step may go
-  * unseen.
+  * large, sixteen times, and so on to a thousand times or to the end of what its conf allows, likewise downwards, and halves the last
+  * interval. Two flips inside one such step may go unseen.
   *
   * A join takes 40 to 120 decisions, and ten or so more for a threshold, so a query that is being planned must not wait for it.
   */

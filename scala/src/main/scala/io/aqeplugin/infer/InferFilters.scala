@@ -46,8 +46,7 @@ object InferFilters {
     */
   private def isLeftAlone(plan: LogicalPlan): Boolean =
     plan.isStreaming || !plan.containsPattern(TreePattern.JOIN) || plan.exists(_.isInstanceOf[RowLevelWrite]) ||
-      ObservedMetrics.areBelowJoin(plan) ||
-      !plan.exists(node => conditionOf(node).exists(isOfColumns))
+      !plan.exists(node => conditionOf(node).exists(isOfColumns)) || ObservedMetrics.areBelowJoin(plan)
 
   private def conditionOf(node: LogicalPlan): Option[Expression] = node match {
     case filter: Filter => Some(filter.condition)

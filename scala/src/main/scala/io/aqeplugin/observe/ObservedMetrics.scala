@@ -9,7 +9,7 @@ object ObservedMetrics {
   /** Whether metrics are observed below an operator of several inputs, in a plan, its subqueries or a cached table that it reads.
     *
     * Where a filter leaves nothing of one input, AQE puts an empty relation in place of the operator. Spark looks for the metrics in the plan
-    * that is left, so those of every input are lost, although they were counted; Spark 4.0 then waits for them without end.
+    * that is left, so those of every input are lost, although they were counted.
     */
   def areBelowJoin(plan: QueryPlan[_]): Boolean = are(plan, isBelow = false)
 

@@ -5,12 +5,12 @@ import java.util.IdentityHashMap
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
-import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
 import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
 
 import io.aqeplugin.observe.{JoinId, QueryPlans}
+import io.aqeplugin.storage.ScanAdapter
 
 /** Keeps filters out of exchanges that the plan contains more than once, unless all of these copies request equal ones, or each of them one
   * for a union of them all, or the filter may be worth another run of a single scan.
@@ -90,15 +90,9 @@ final class ReuseGuard(
   /** Whether the scan is small enough to run once more, and its shuffle has no other scan and is in no other shared exchange. */
   private def isOneScan(request: FilterRequest): Boolean = request.target.exchanges match {
     case Seq(own: ShuffleExchangeLike, others @ _*) =>
-      isOfFiles(request.target.node) && mayRepeat(request.target.node) && !others.exists(isShared) && own.collectLeaves().size == 1
+      val scan = request.target.node
+      ScanAdapter.readsSameFiles(scan) && mayRepeat(scan) && !others.exists(isShared) && own.collectLeaves().size == 1
     case _ => false
-  }
-
-  /** Whether a scan reads the same files whenever it runs. A database may have other rows by then, and nothing is known of its bytes. */
-  private def isOfFiles(scan: SparkPlan): Boolean = scan match {
-    case _: FileSourceScanExec => true
-    case batch: BatchScanExec  => batch.scan.isInstanceOf[FileScan] || batch.scan.getClass.getName.startsWith("org.apache.iceberg.")
-    case _                     => false
   }
 
   /** Takes the exchange of a request that repeats it away from its copies. */

@@ -11,6 +11,8 @@ import org.apache.spark.sql.connector.read.Scan
 private[storage] object IcebergColumns {
   private val Package = "org.apache.iceberg."
 
+  def isOne(scan: Scan): Boolean = scan.getClass.getName.startsWith(Package)
+
   /** Whether a name stands for the same column in what the scan reads and in what Iceberg filters at run time, and its values are of the type
     * that Spark has for them; false if that is not known, true for a scan of another source.
     *
@@ -18,7 +20,7 @@ private[storage] object IcebergColumns {
     * names of its runtime filters among the columns that the table has now: it finds none and fails, or another column and leaves out rows.
     * A field's id never changes.
     */
-  def hasOneMeaning(scan: Scan, column: String): Boolean = !scan.getClass.getName.startsWith(Package) || Try {
+  def hasOneMeaning(scan: Scan, column: String): Boolean = !isOne(scan) || Try {
     val now = publicly(called(scan, "table"), Package + "Table", "schema")
     val read = fieldOf(called(scan, "schema"), column)
     read.exists(field => !isUuid(field)) && read.map(idOf) == fieldOf(now, column).map(idOf)

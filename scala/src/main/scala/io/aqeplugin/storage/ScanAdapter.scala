@@ -2,6 +2,7 @@ package io.aqeplugin.storage
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, GreaterThanOrEqual, IsNull, LessThanOrEqual, Or}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
 
 import io.aqeplugin.exec.{ColumnKeys, FilterSummary}
 import io.aqeplugin.observe.{JoinKey, TableStatistics}
@@ -41,6 +42,13 @@ object ScanAdapter {
 
   private def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): SparkPlan =
     Formats.iterator.flatMap(_.narrowed(scan, keys, tables)).nextOption().getOrElse(scan)
+
+  /** Whether a scan reads the same files whenever it runs. A database may have other rows by then, and nothing is known of its bytes. */
+  def readsSameFiles(scan: SparkPlan): Boolean = scan match {
+    case _: FileSourceScanExec => true
+    case batch: BatchScanExec  => batch.scan.isInstanceOf[FileScan] || IcebergColumns.isOne(batch.scan)
+    case _                     => false
+  }
 
   /** Whether a scan leaves out whole partitions by the values of a key. */
   def prunesPartitions(scan: SparkPlan, key: Expression): Boolean = key match {
