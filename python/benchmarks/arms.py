@@ -66,7 +66,8 @@ class Join:
         pass_rate: as estimated.
         pass_rate_source: what it was estimated from.
         plan: what the choice makes of the query's plan.
-        is_sketched: the number of distinct keys of the build side was measured; None where it did not finish first.
+        is_counted: the number of distinct keys of the build side was measured; None where it does not matter: the build
+            side did not finish first, no scan was left to filter, or it has all rows of its table.
     """
 
     join_id: str
@@ -78,7 +79,7 @@ class Join:
     pass_rate: float
     pass_rate_source: str
     plan: "JoinPlan"
-    is_sketched: bool | None = None
+    is_counted: bool | None = None
 
     @property
     def alternatives(self) -> tuple[str, ...]:
@@ -118,7 +119,6 @@ def join_of(decided: JoinDecision, priced: JoinDecision) -> Join:
         for filtered in (False, True)
     }
     plan = plan_of(decided)
-    is_finished = facts.build.already_broadcast or facts.build.partitions > 0
     is_new_broadcast = decided.choice is Strategy.BROADCAST and not facts.build.already_broadcast
     return Join(
         join_id=facts.join_id,
@@ -130,8 +130,18 @@ def join_of(decided: JoinDecision, priced: JoinDecision) -> Join:
         pass_rate=decided.pass_rate,
         pass_rate_source=decided.pass_rate_source or "unknown",
         plan=plan,
-        is_sketched=facts.build.keys.distinct is not None if is_finished else None,
+        is_counted=has_counted_keys(facts),
     )
+
+
+def has_counted_keys(facts: JoinFacts) -> bool | None:
+    """As `Join.is_counted`."""
+    build = facts.build
+    is_finished = build.already_broadcast or build.partitions > 0
+    has_all_rows = build.origin_rows is not None and build.rows >= build.origin_rows
+    if not is_finished or has_all_rows or facts.probe.targets == 0:
+        return None
+    return build.keys.distinct is not None
 
 
 def plan_of(decided: JoinDecision) -> JoinPlan:

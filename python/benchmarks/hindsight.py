@@ -138,8 +138,9 @@ class Summary:
         rounds_dropped: those in which one of these was not taken.
         forced_runs: runs with forced options.
         forced_runs_dropped: those whose option was not taken.
-        finished: joins that were decided when the build side had finished.
-        sketched: those whose number of distinct keys was measured.
+        countable: joins that were decided when the build side had finished, with a scan to filter, and without a part
+            of the build side's table.
+        counted: those whose number of distinct keys was measured.
         pass_rates: joins with a measured pass rate.
         pass_rates_close: those estimated within a factor of 2.
     """
@@ -161,8 +162,8 @@ class Summary:
     rounds_dropped: int
     forced_runs: int
     forced_runs_dropped: int
-    finished: int
-    sketched: int
+    countable: int
+    counted: int
     pass_rates: int
     pass_rates_close: int
 
@@ -175,7 +176,7 @@ def summary(measured: Sequence[Measured]) -> Summary:
     controls = [statistics.median(ratios.values()) for query in sound if (ratios := query.control_ratios)]
     own = [statistics.median(ratios.values()) for query in sound if (ratios := query.own_ratios)]
     otherwise = [ratio for query in sound for ratio in query.otherwise_ratios.values()]
-    sketched = [join.is_sketched for query in measured for join in query.joins if join.is_sketched is not None]
+    counted = [join.is_counted for query in measured for join in query.joins if join.is_counted is not None]
     factors = [one.pass_rate_factor for one in regrets if one.pass_rate_factor is not None]
     return Summary(
         joins=sum(len(query.joins) for query in measured),
@@ -195,8 +196,8 @@ def summary(measured: Sequence[Measured]) -> Summary:
         rounds_dropped=sum(query.rounds_dropped for query in measured),
         forced_runs=sum(query.forced_runs for query in measured),
         forced_runs_dropped=sum(query.forced_runs_dropped for query in measured),
-        finished=len(sketched),
-        sketched=sum(sketched),
+        countable=len(counted),
+        counted=sum(counted),
         pass_rates=len(factors),
         pass_rates_close=sum(factor <= 2 for factor in factors),
     )

@@ -68,9 +68,10 @@ def _summary(measured: Sequence[Measured]) -> str:
         lines.append(
             f"where it chose otherwise, beside the learned choices forced: {whole.otherwise_ratio:.3f} on average"
         )
-    if whole.finished:
+    if whole.countable:
         lines.append(
-            f"finished build sides whose distinct keys were measured: {_share(whole.sketched, whole.finished)}"
+            "finished build sides, a part of their table and with a scan to filter, whose distinct keys were measured: "
+            + _share(whole.counted, whole.countable)
         )
     if whole.pass_rates:
         lines.append(f"pass rates within a factor of 2: {whole.pass_rates_close} of {whole.pass_rates}")

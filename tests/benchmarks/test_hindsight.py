@@ -114,16 +114,14 @@ def test_the_summary_counts_choices_and_sums_what_was_lost() -> None:
     assert (whole.pass_rates, whole.pass_rates_close) == (1, 0)
 
 
-def test_finished_build_sides_without_a_measured_number_of_keys_are_counted() -> None:
-    joins = [
-        replace(_JOIN, join_id=f"inner:a={sketched}", is_sketched=sketched) for sketched in (True, True, False, None)
-    ]
+def test_the_summary_says_of_how_many_build_sides_the_keys_were_counted() -> None:
+    joins = [replace(_JOIN, join_id=f"inner:a={counted}", is_counted=counted) for counted in (True, True, False, None)]
     measured = Measured("q1", joins)
     for turn in range(4):
         for arm in ("pinned", arm_name(joins[0], "broadcast")):
             measured.add({"arm": arm, "turn": turn, "place": 0, "seconds": 1.0})
-    assert (summary([measured]).sketched, summary([measured]).finished) == (2, 3)
-    assert "finished build sides whose distinct keys were measured: 2 of 3 (67%)" in regret_page([measured], "skew")
+    assert (summary([measured]).counted, summary([measured]).countable) == (2, 3)
+    assert "whose distinct keys were measured: 2 of 3 (67%)" in regret_page([measured], "skew")
 
 
 def test_an_option_with_wrong_rows_is_never_the_best_and_is_listed_first() -> None:

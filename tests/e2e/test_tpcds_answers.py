@@ -14,6 +14,7 @@ import pytest
 from aqe_plugin.conf.keys import conf_keys
 from aqe_plugin.events.model import JoinDecision, Strategy
 from benchmarks.accounts import Account, accounts_of, logged_queries
+from benchmarks.arms import has_counted_keys
 from benchmarks.configs import CONTENDERS, Contender
 from benchmarks.session import turn_of
 from tests.extent import TRIES_ALL, cases
@@ -52,6 +53,7 @@ _CASES = [
 
 # All tried queries together; fewer would mean that the gates are not open, and that the answers prove little.
 _FILTERS_OF_OPEN_GATES = cases(75, whole=150)
+_COUNTED_WITH_OWN_GATES = cases(20, whole=200)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +106,7 @@ def test_filters_are_decided_on_measured_keys(event_log_folder: Path) -> None:
 
     A filter that was ready was decided on the keys of another copy of its build side.
     """
-    decisions = _open_decisions(event_log_folder)
+    decisions = _decisions(event_log_folder, "open-no-broadcast")
     filtered = [
         decision for decision in decisions if decision.build_filter and decision.filter_reason.code != "FILTER_READY"
     ]
@@ -116,11 +118,23 @@ def test_filters_are_decided_on_measured_keys(event_log_folder: Path) -> None:
     assert of_filters["key_range"] + of_filters["distinct_keys"] > of_filters["rows"], of_filters
 
 
+def test_with_its_own_gates_build_sides_have_their_keys_counted(event_log_folder: Path) -> None:
+    """Needs the log of the tests above."""
+    counted = [
+        found
+        for decision in _decisions(event_log_folder, "apply")
+        if decision.choice is not Strategy.LEAVE_TO_SPARK
+        if (found := has_counted_keys(decision.facts)) is not None
+    ]
+    assert sum(counted) >= 0.95 * len(counted), Counter(counted)
+    assert len(counted) >= _COUNTED_WITH_OWN_GATES
+
+
 def test_a_hash_table_is_priced_by_the_share_of_the_largest_partition(event_log_folder: Path) -> None:
     """Needs the log of the tests above. The share is at least that of a slot, and of some joins it is more."""
     nanos_per_row = float(conf_keys()["spark.aqePlugin.cost.hashBuildNanosPerRow"].default)
     skewed = 0
-    for decision in _open_decisions(event_log_folder):
+    for decision in _decisions(event_log_folder, "open-no-broadcast"):
         build, slots = decision.facts.build, decision.facts.cluster.slots
         priced = [
             term.nanos
@@ -135,11 +149,11 @@ def test_a_hash_table_is_priced_by_the_share_of_the_largest_partition(event_log_
     assert skewed > 0
 
 
-def _open_decisions(event_log_folder: Path) -> list[JoinDecision]:
+def _decisions(event_log_folder: Path, setting: str) -> list[JoinDecision]:
     return [
         join.decision
         for query in logged_queries(event_log_folder)
-        if query.description.endswith(" open-no-broadcast")
+        if query.description.endswith(f" {setting}")
         for join in query.joins
     ]
 

@@ -7,13 +7,14 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec}
 
 import io.aqeplugin.decide.Reason
 import io.aqeplugin.filters.{ColumnExtremes, RangeBounds}
 import io.aqeplugin.observe.JoinKey
+import io.aqeplugin.sketch.KeySummary
 
-/** Records on a build side's own exchange which filters were built from it, and the extremes that were read from its rows. Re-planning
+/** Records on a build side's own exchange which filters were built from it, and what was read from its rows. Re-planning
   * makes every node anew except stages, so a rule can look up the values of a finished filter there, and the record is freed with the
   * query.
   */
@@ -28,6 +29,7 @@ object BuiltFilters {
   private final class Record {
     val filters = new ConcurrentHashMap[(Seq[Expression], Option[RangeBounds]), Built]()
     val extremes = new ConcurrentHashMap[Seq[Expression], Either[Reason, ColumnExtremes]]()
+    val keys = new ConcurrentHashMap[Seq[Expression], Option[KeySummary]]()
   }
 
   private val Tag = TreeNodeTag[Record]("aqe_plugin_built_filters")
@@ -70,6 +72,18 @@ object BuiltFilters {
       read: => Either[Reason, ColumnExtremes]
   ): Either[Reason, ColumnExtremes] =
     recordOf(stage).fold(read)(_.extremes.computeIfAbsent(JoinKey.numbered(keys, stage.output), _ => read))
+
+  /** The keys of the rows of a finished broadcast, read once, whoever asks. */
+  private[exec] def readKeys(stage: BroadcastQueryStageExec, keys: Seq[Expression])(read: => Option[KeySummary]): Option[KeySummary] =
+    recordOf(stage).fold(read)(_.keys.computeIfAbsent(JoinKey.numbered(keys, stage.output), _ => read))
+
+  /** The same, if they have been read. */
+  private[exec] def keysRead(stage: QueryStageExec, keys: Seq[Expression]): Option[KeySummary] = for {
+    exchange <- exchangeOf(stage)
+    record <- exchange.getTagValue(Tag)
+    summary <- Option(record.keys.get(JoinKey.numbered(keys, stage.output)))
+    found <- summary
+  } yield found
 
   /** The record of a stage, made if it has none. */
   private def recordOf(stage: SparkPlan): Option[Record] = exchangeOf(stage).flatMap { exchange =>

@@ -9,28 +9,31 @@ import io.aqeplugin.decide.{KeyBucket, KeyFacts}
 import io.aqeplugin.observe.{JoinKey, KeySketches}
 import io.aqeplugin.sketch.{KeySummary, SketchProgress}
 
-/** The keys of a finished stage as a [[KeySketchExec]] in it saw them. */
+/** The keys of a finished stage as a [[KeySketchExec]] in it saw them, or [[RelationKeys]] read them. */
 object MeasuredKeys extends KeySketches {
 
-  override def of(stage: QueryStageExec, keys: Seq[Expression]): Option[KeyFacts] = summary(stage, keys).map { keysSeen =>
-    KeyFacts(
-      keys.size,
-      supported = true,
-      distinct = Some(keysSeen.distinct),
-      nulls = Some(keysSeen.nulls),
-      min = keysSeen.range.map(_.min),
-      max = keysSeen.range.map(_.max),
-      histogram = keysSeen.buckets.map(bucket => KeyBucket(bucket.low, bucket.high, bucket.rows)),
-      kept = keysSeen.codes.isDefined
-    )
-  }
+  override def of(stage: QueryStageExec, keys: Seq[Expression]): Option[KeyFacts] = summary(stage, keys).map(facts(_, keys))
+
+  private[exec] def facts(seen: KeySummary, keys: Seq[Expression]): KeyFacts = KeyFacts(
+    keys.size,
+    supported = true,
+    distinct = Some(seen.distinct),
+    nulls = Some(seen.nulls),
+    min = seen.range.map(_.min),
+    max = seen.range.map(_.max),
+    histogram = seen.buckets.map(bucket => KeyBucket(bucket.low, bucket.high, bucket.rows)),
+    kept = seen.codes.isDefined
+  )
 
   override def rows(stage: QueryStageExec): Option[Long] =
     sketchOf(stage.plan).filter(_ => stage.isMaterialized).flatMap(_.summary).map(_.rows)
 
-  /** The summary, if the stage sketched exactly these keys and no row is missing. */
-  def summary(stage: QueryStageExec, keys: Seq[Expression]): Option[KeySummary] = for {
-    sketch <- sketchOf(stage.plan) if stage.isMaterialized
+  /** The summary, if the stage sketched exactly these keys and no row is missing, or its rows have been read. */
+  def summary(stage: QueryStageExec, keys: Seq[Expression]): Option[KeySummary] =
+    if (stage.isMaterialized) sketched(stage, keys).orElse(BuiltFilters.keysRead(stage, keys)) else None
+
+  private def sketched(stage: QueryStageExec, keys: Seq[Expression]): Option[KeySummary] = for {
+    sketch <- sketchOf(stage.plan)
     if sketch.numberedKeys == JoinKey.numbered(keys, stage.output)
     keysSeen <- sketch.summary
   } yield keysSeen

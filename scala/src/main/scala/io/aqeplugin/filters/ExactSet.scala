@@ -66,11 +66,8 @@ object ExactSet {
     * @return
     *   none when there is no code: that is [[EmptySet]]
     */
-  def of(codes: Array[Long]): Option[ExactSet] = {
-    val sorted = codes.clone()
-    Arrays.sort(sorted)
-    ofSorted(SortedCodes.distinct(sorted))
-  }
+  def of(codes: Array[Long]): Option[ExactSet] =
+    ofSorted(SortedCodes.ofAll(codes))
 
   /** Like [[of]], for codes that are strictly ascending. */
   private[filters] def ofSorted(sorted: Array[Long]): Option[ExactSet] =

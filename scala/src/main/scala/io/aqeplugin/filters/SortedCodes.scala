@@ -3,7 +3,14 @@ package io.aqeplugin.filters
 import java.util.Arrays
 
 /** Strictly ascending arrays of codes: the canonical form of a small set. */
-private[filters] object SortedCodes {
+private[aqeplugin] object SortedCodes {
+
+  /** Those of an array in any order. */
+  def ofAll(codes: Array[Long]): Array[Long] = {
+    val sorted = codes.clone()
+    Arrays.sort(sorted)
+    distinct(sorted)
+  }
 
   /** Drops repetitions from an ascending array. */
   def distinct(sorted: Array[Long]): Array[Long] = {

@@ -10,7 +10,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
-import io.aqeplugin.exec.MeasuredKeys
+import io.aqeplugin.exec.{MeasuredKeys, RelationKeys}
 import io.aqeplugin.observe._
 import io.aqeplugin.place.{BuildExchange, JoinSite}
 
@@ -133,9 +133,12 @@ object FinishedJoin extends AliasHelper {
       // An exchange that has not run would be the build stage.
       needsShuffle = false,
       Some(site),
-      site.bounds.fold[KeySketches](MeasuredKeys)(RangeFacts(_))
+      site.bounds.fold(keysOf(site))(RangeFacts(_))
     )
   }
+
+  /** To read the rows of a broadcast pays only where a filter may come of it. */
+  private def keysOf(site: JoinSite): KeySketches = if (site.targets.isEmpty) MeasuredKeys else RelationKeys
 
   /** The finished join of a logical plan, in which stages are leaves. */
   def of(join: EqualityJoin, buildSide: Side): Option[FinishedJoin] = {

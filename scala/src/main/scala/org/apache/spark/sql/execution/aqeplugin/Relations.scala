@@ -3,7 +3,9 @@ package org.apache.spark.sql.execution.aqeplugin
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.execution.joins.{HashedRelation, HashedRelationWithAllNullKeys}
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, BroadcastExchangeLike}
+import org.apache.spark.sql.execution.joins.{HashedRelation, HashedRelationBroadcastMode, HashedRelationWithAllNullKeys}
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
 
@@ -22,6 +24,19 @@ object Relations {
       val copy = relation.asReadOnlyCopy()
       Right(copy.keys().map(key => copy.getValue(key)).filter(_ != null))
     case _ => Left(Reason(ReasonCode.NoBuildExchange))
+  }
+
+  /** The number of keys, which is that of the rows with a key; none if two rows have equal keys, or the relation is not that of a hash join. */
+  def uniqueKeys(relation: Any): Option[Long] = relation match {
+    case HashedRelationWithAllNullKeys                    => None
+    case relation: HashedRelation if relation.keyIsUnique => Some(relation.asReadOnlyCopy().keys().size.toLong)
+    case _                                                => None
+  }
+
+  /** The keys of the relation that a broadcast makes, over its numbered columns; none if it makes no such relation. */
+  def keysOf(broadcast: BroadcastExchangeLike): Option[Seq[Expression]] = broadcast match {
+    case BroadcastExchangeExec(HashedRelationBroadcastMode(keys, _), _) => Some(keys)
+    case _                                                              => None
   }
 
   /** Every build row, except those with a null key; or the reason why the rows are not read. The iterator reuses its row. */
