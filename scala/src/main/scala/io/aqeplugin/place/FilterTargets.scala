@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.joins.CartesianProductExec
 
 import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.observe.{JoinKey, Total}
+import io.aqeplugin.storage.ScanAdapter
 
 /** A place where rows without a partner can be dropped: a scan that the keys of a join reach, or the input of an exchange if they reach no
   * scan below it that has not started.
@@ -43,10 +44,10 @@ final case class FilterTarget(
   /** The exchanges among the operators above, starting with that of the node's own stage. */
   lazy val exchanges: Seq[Exchange] = above.collect { case exchange: Exchange => exchange }
 
-  /** Whether a filter checks every row. One that pauses goes by the rows before, and a task that runs again may get shuffled rows in another
-    * order.
+  /** Whether a filter checks every row. One that pauses goes by the rows before, and a task that runs again may get them in another order:
+    * of that, Spark's checksums of shuffles would see a difference.
     */
-  def checksAll: Boolean = wholeGroups || !isScan
+  def checksAll: Boolean = wholeGroups || !FilterTargets.readsInOrder(node)
 }
 
 object FilterTargets {
@@ -99,7 +100,8 @@ object FilterTargets {
   private def search(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[FilterTarget] = plan match {
     case filtered: RuntimeFilterExec => search(filtered.child, keys, path)
     case scan if isScan(scan)        =>
-      keysOf(scan, keys).filter(!path.wholeGroups || _.forall(Total(_)))
+      val found = if (isCoalescedAsOne(scan)) keysOf(scan, keys) else None
+      found.filter(_.forall(Total(_)) || !path.wholeGroups && readsInOrder(scan))
         .map(FilterTarget(scan, _, path.operators, path.wholeGroups, isScan = true, path.exits)).toSeq
     case exchange: Exchange => Lineage.steps(exchange, keys).flatMap { step =>
         val inside = path.under(exchange)
@@ -159,6 +161,12 @@ object FilterTargets {
 
   private def lowestAbove(one: FilterTarget, other: FilterTarget): Option[SparkPlan] =
     one.above.find(operator => other.above.exists(_ eq operator))
+
+  /** Whether a task that runs again reads its rows in the same order. What a database, an RDD or a shuffle below objects gives may come in any. */
+  private[place] def readsInOrder(scan: SparkPlan): Boolean = scan match {
+    case _: LocalTableScanExec | _: RangeExec => true
+    case other                                => ScanAdapter.readsSameFiles(other)
+  }
 
   /** Leaves that read data and whose rows can be dropped without changing anything else. */
   def isScan(plan: SparkPlan): Boolean = plan match {
