@@ -17,6 +17,8 @@ package io.aqeplugin.decide
   * @param reduced
   *   the joins below whose build sides come from these scans, as estimated without this filter: with fewer build rows, they may filter their
   *   own probe sides
+  * @param buildShuffles
+  *   shuffles of the build side that have not run and of which each reads another, its own included; at least 1
   */
 final case class WaitFacts(
     join: JoinFacts,
@@ -25,5 +27,6 @@ final case class WaitFacts(
     shufflePartitions: Int,
     otherRunnableTasks: Int,
     heldMillis: Double = 0,
-    reduced: Seq[JoinFacts] = Nil
+    reduced: Seq[JoinFacts] = Nil,
+    buildShuffles: Int = 1
 )

@@ -8,12 +8,14 @@ import io.aqeplugin.conf.{AqeConf, Forced}
   * The saving is what [[DecideJoin]] would save over Spark's own plan if the build side came out as estimated; a shuffled hash join without a
   * filter needs no wait. To this comes what the joins below save more if the filter leaves fewer rows of their build sides: its pass rate × the
   * rows of each. The price: while the build side has fewer tasks than there are slots, the other slots are idle unless another
-  * stage has tasks for them; at its end, half the slots are idle for half a task on average; and the probe side's stage is launched later.
+  * stage has tasks for them; at its end, half the slots are idle for half a task on average; between shuffles of which one reads the other, they
+  * are idle until the next is planned and launched; and the probe side's stage is launched later.
   * {{{
   * work    build scan bytes × scanNanosPerByte + origin rows × rowPipelineNanosPerRow + build rows × (row bytes × shuffleNanosPerByte + shuffleNanosPerRow)
   * lasts   work / min(slots, tasks)
   * alone   max(0, 1 - time for which the scans wait for other joins anyway / lasts)
-  * idle    alone × (lasts × max(0, slots - tasks - other tasks) / slots  +  work / tasks / 2 when tasks > slots and no other tasks)  +  jobLaunchNanos
+  * idle    alone × (lasts × max(0, slots - tasks - other tasks) / slots  +  when no other tasks: work / tasks / 2 when tasks > slots, and
+  *         (shuffles - 1) × jobLaunchNanos)  +  jobLaunchNanos
   * }}}
   * So of several waits of one scan, those that end before the longest cost only the launch.
   * A join that is forced waits if its option needs it. Pure and total, like [[DecideJoin]].
@@ -109,9 +111,11 @@ object WaitPrice {
     val others = math.max(0, facts.otherRunnableTasks).toDouble
     val unused = buildNanos * math.max(0.0, slots(facts) - tasks(facts) - others) / slots(facts)
     val tail = if (tasks(facts) > slots(facts) && others == 0) buildNanos * slots(facts) / tasks(facts) / 2 else 0.0
+    val launchNanos = thresholds(AqeConf.CostJobLaunchNanos).toDouble
+    val launches = if (others == 0) math.max(0, facts.buildShuffles - 1) * launchNanos else 0.0
     val heldNanos = math.max(0.0, facts.heldMillis) * CostModel.NanosPerMilli
     val alone = if (buildNanos > 0) math.max(0.0, 1 - heldNanos / buildNanos) else 1.0
-    alone * (unused + tail) + thresholds(AqeConf.CostJobLaunchNanos)
+    alone * (unused + tail + launches) + launchNanos
   }
 
   private def nothingToGain(decision: JoinDecision): Reason =

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
-import org.apache.spark.sql.execution.exchange.Exchange
+import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins.SortMergeJoinExec
 import org.apache.spark.sql.internal.SQLConf
 
@@ -237,9 +237,16 @@ private[rules] final class JoinEstimator(
       shufflePartitions = SQLConf.get.numShufflePartitions,
       otherRunnableTasks = (if (others > 0) tasks(others) else 0) + context.busySlots,
       heldMillis = math.max(waits.ofAll(site.targets.map(_.node)), millisBelow(site)),
-      reduced = sitesBelow(join, site).map { case (below, side, site) => unweighed(below, side, site) }
+      reduced = sitesBelow(join, site).map { case (below, side, site) => unweighed(below, side, site) },
+      buildShuffles = math.max(1, shufflesInSequence(join.child(estimate.buildSide)))
     )
   }
+
+  private def shufflesInSequence(plan: SparkPlan): Int =
+    stagesBelow(plan).map { stage =>
+      val own = if (stage.isInstanceOf[ShuffleExchangeLike]) 1 else 0
+      own + stage.children.map(shufflesInSequence).maxOption.getOrElse(0)
+    }.maxOption.getOrElse(0)
 
   /** How long the stages below the targets run at least, before which their rows are not there to be filtered. */
   private def millisBelow(site: JoinSite): Double = if (!site.isBeforeExchange) 0.0

@@ -52,6 +52,14 @@ class WaitPriceSuite extends AnyFunSuite {
     assert(decide(slow.copy(otherRunnableTasks = 10)).idleMillis < decide(slow).idleMillis)
   }
 
+  test("each shuffle of the build side that reads another one is launched while slots are idle, unless other stages can use them") {
+    val launch = thresholds(AqeConf.CostJobLaunchNanos) / CostModel.NanosPerMilli
+    def idle(shuffles: Int, others: Int = 0): Double =
+      decide(typical.copy(buildShuffles = shuffles, otherRunnableTasks = others)).idleMillis
+    assert(math.abs(idle(3) - idle(1) - 2 * launch) < 1e-6)
+    assert(idle(3, others = 1) == idle(1, others = 1))
+  }
+
   test("a wait that ends before another of the same scans costs only the launch, a longer one the time that it adds") {
     val slow = rows(5600000, of = 28000000).copy(buildScanBytes = 4000000000L)
     val alone = decide(slow)
