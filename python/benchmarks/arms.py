@@ -66,8 +66,9 @@ class Join:
         pass_rate: as estimated.
         pass_rate_source: what it was estimated from.
         plan: what the choice makes of the query's plan.
-        is_counted: the number of distinct keys of the build side was measured; None where it does not matter: the build
-            side did not finish first, no scan was left to filter, or it has all rows of its table.
+        is_counted: the number of distinct keys of the build side was measured; None where it does not matter: the join
+            was left to Spark, its build side did not finish first or has all rows of its table, or no scan was left to
+            filter.
     """
 
     join_id: str
@@ -130,16 +131,16 @@ def join_of(decided: JoinDecision, priced: JoinDecision) -> Join:
         pass_rate=decided.pass_rate,
         pass_rate_source=decided.pass_rate_source or "unknown",
         plan=plan,
-        is_counted=has_counted_keys(facts),
+        is_counted=has_counted_keys(decided),
     )
 
 
-def has_counted_keys(facts: JoinFacts) -> bool | None:
+def has_counted_keys(decided: JoinDecision) -> bool | None:
     """As `Join.is_counted`."""
-    build = facts.build
+    facts, build = decided.facts, decided.facts.build
     is_finished = build.already_broadcast or build.partitions > 0
     has_all_rows = build.origin_rows is not None and build.rows >= build.origin_rows
-    if not is_finished or has_all_rows or facts.probe.targets == 0:
+    if decided.choice is Strategy.LEAVE_TO_SPARK or not is_finished or has_all_rows or facts.probe.targets == 0:
         return None
     return build.keys.distinct is not None
 

@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from aqe_plugin.conf.keys import problem_of
 from aqe_plugin.events.model import JoinDecision, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory
@@ -14,6 +16,7 @@ from benchmarks.arms import (
     contenders_of,
     deviation,
     forced,
+    has_counted_keys,
     join_of,
     passed_of,
     plan_of,
@@ -25,6 +28,26 @@ from samples import DECISION, FACTS, FILTER_PAYS, OUTCOME, TOO_LARGE
 
 def _decision(choice: Strategy, with_filter: bool, **facts: object) -> JoinDecision:
     return replace(DECISION, choice=choice, build_filter=with_filter, facts=replace(FACTS, **facts))  # type: ignore[arg-type]
+
+
+def _built(
+    *,
+    rows: int,
+    origin_rows: int | None,
+    distinct: int | None,
+    is_finished: bool = True,
+    targets: int = 1,
+    choice: Strategy = Strategy.BROADCAST,
+) -> JoinDecision:
+    build = replace(
+        FACTS.build,
+        rows=rows,
+        origin_rows=origin_rows,
+        keys=replace(FACTS.build.keys, distinct=distinct),
+        already_broadcast=is_finished,
+        partitions=0,
+    )
+    return _decision(choice, False, build=build, probe=replace(FACTS.probe, targets=targets))
 
 
 def _priced(**prices: float) -> JoinDecision:
@@ -96,6 +119,22 @@ _FIRST = Join(
 )
 _SECOND = replace(_FIRST, join_id="inner:c=d", chosen="filtered_sort_merge", prices={"filtered_sort_merge": 1.0})
 _IN_VAIN = replace(_SECOND, join_id="inner:e=f", chosen="plain_sort_merge", waited_in_vain=True)
+
+
+@pytest.mark.parametrize(
+    ("decision", "counted"),
+    [
+        (_built(rows=10, origin_rows=100, distinct=5), True),
+        (_built(rows=10, origin_rows=None, distinct=None), False),
+        (_built(rows=10, origin_rows=10, distinct=None), None),
+        (_built(rows=10, origin_rows=100, distinct=5, is_finished=False), None),
+        (_built(rows=10, origin_rows=100, distinct=5, targets=0), None),
+        (_built(rows=10, origin_rows=100, distinct=5, choice=Strategy.LEAVE_TO_SPARK), None),
+    ],
+    ids=["counted", "not counted", "whole table", "not finished", "no scan to filter", "left to Spark"],
+)
+def test_only_keys_that_could_have_mattered_are_counted_or_not(decision: JoinDecision, counted: bool | None) -> None:
+    assert has_counted_keys(decision) is counted
 
 
 def test_one_option_is_forced_and_the_other_choices_are_kept() -> None:

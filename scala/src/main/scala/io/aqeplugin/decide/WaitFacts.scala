@@ -17,8 +17,8 @@ package io.aqeplugin.decide
   * @param reduced
   *   the joins below whose build sides come from these scans, as estimated without this filter: with fewer build rows, they may filter their
   *   own probe sides
-  * @param buildShuffles
-  *   shuffles of the build side that have not run and of which each reads another, its own included; at least 1
+  * @param buildStages
+  *   stages of the build side that run one after the other, without broadcasts inside it; at least 1
   */
 final case class WaitFacts(
     join: JoinFacts,
@@ -28,5 +28,5 @@ final case class WaitFacts(
     otherRunnableTasks: Int,
     heldMillis: Double = 0,
     reduced: Seq[JoinFacts] = Nil,
-    buildShuffles: Int = 1
+    buildStages: Int = 1
 )

@@ -8,14 +8,17 @@ import io.aqeplugin.conf.{AqeConf, Forced}
   * The saving is what [[DecideJoin]] would save over Spark's own plan if the build side came out as estimated; a shuffled hash join without a
   * filter needs no wait. To this comes what the joins below save more if the filter leaves fewer rows of their build sides: its pass rate × the
   * rows of each. The price: while the build side has fewer tasks than there are slots, the other slots are idle unless another
-  * stage has tasks for them; at its end, half the slots are idle for half a task on average; between shuffles of which one reads the other, they
-  * are idle until the next is planned and launched; and the probe side's stage is launched later.
+  * stage has tasks for them; at its end, half the slots are idle for half a task on average; between its stages, all are idle until the next one is
+  * planned and launched; and the probe side's stage is launched later.
   * {{{
-  * work    build scan bytes × scanNanosPerByte + origin rows × rowPipelineNanosPerRow + build rows × (row bytes × shuffleNanosPerByte + shuffleNanosPerRow)
-  * lasts   work / min(slots, tasks)
-  * alone   max(0, 1 - time for which the scans wait for other joins anyway / lasts)
-  * idle    alone × (lasts × max(0, slots - tasks - other tasks) / slots  +  when no other tasks: work / tasks / 2 when tasks > slots, and
-  *         (shuffles - 1) × jobLaunchNanos)  +  jobLaunchNanos
+  * work      build scan bytes × scanNanosPerByte + origin rows × rowPipelineNanosPerRow + build rows × (row bytes × shuffleNanosPerByte + shuffleNanosPerRow)
+  * runs      work / min(slots, tasks)
+  * launches  (stages in sequence - 1) × jobLaunchNanos
+  * lasts     runs + launches
+  * alone     max(0, 1 - time for which the scans wait for other joins anyway / lasts)
+  * unused    runs × max(0, slots - tasks - other tasks) / slots
+  * tail      work / tasks / 2 when tasks > slots
+  * idle      alone × (unused + tail and launches when no other tasks)  +  jobLaunchNanos
   * }}}
   * So of several waits of one scan, those that end before the longest cost only the launch.
   * A join that is forced waits if its option needs it. Pure and total, like [[DecideJoin]].
@@ -35,8 +38,9 @@ object WaitPrice {
     val decision = DecideJoin.decide(expected, thresholds)
     val below = if (decision.buildFilter) facts.reduced.map(savedBelow(facts, _, decision.passRate, thresholds)).sum else 0.0
     val saving = (savingNanos(decision, thresholds) + below) / CostModel.NanosPerMilli
-    val duration = buildNanos(facts, thresholds)
-    val idle = if (facts.join.probeWaitsAnyway) 0.0 else idleNanos(facts, duration, thresholds) / CostModel.NanosPerMilli
+    val runs = runNanos(facts, thresholds)
+    val duration = runs + launchNanos(facts, thresholds)
+    val idle = if (facts.join.probeWaitsAnyway) 0.0 else idleNanos(facts, runs, thresholds) / CostModel.NanosPerMilli
     val believed = saving * thresholds(AqeConf.WaitSavingShare)
 
     def waits(reason: Reason): WaitDecision = WaitDecision(true, reason, saving, idle, duration / CostModel.NanosPerMilli)
@@ -97,8 +101,8 @@ object WaitPrice {
   private def slots(facts: WaitFacts): Double = math.max(1, facts.join.cluster.slots).toDouble
   private def tasks(facts: WaitFacts): Double = math.max(1, facts.buildTasks).toDouble
 
-  /** How long the build side lasts. */
-  private def buildNanos(facts: WaitFacts, thresholds: Thresholds): Double = {
+  /** How long the build side lasts without what lies between its stages. */
+  private def runNanos(facts: WaitFacts, thresholds: Thresholds): Double = {
     val build = facts.join.build
     val prices = new RowPrices(facts.join.cluster.executors, thresholds)
     val work = atLeastZero(facts.buildScanBytes) * thresholds(AqeConf.CostScanNanosPerByte) +
@@ -107,15 +111,18 @@ object WaitPrice {
     work / math.min(slots(facts), tasks(facts))
   }
 
-  private def idleNanos(facts: WaitFacts, buildNanos: Double, thresholds: Thresholds): Double = {
+  private def launchNanos(facts: WaitFacts, thresholds: Thresholds): Double =
+    math.max(0, facts.buildStages - 1) * thresholds(AqeConf.CostJobLaunchNanos).toDouble
+
+  private def idleNanos(facts: WaitFacts, runNanos: Double, thresholds: Thresholds): Double = {
     val others = math.max(0, facts.otherRunnableTasks).toDouble
-    val unused = buildNanos * math.max(0.0, slots(facts) - tasks(facts) - others) / slots(facts)
-    val tail = if (tasks(facts) > slots(facts) && others == 0) buildNanos * slots(facts) / tasks(facts) / 2 else 0.0
-    val launchNanos = thresholds(AqeConf.CostJobLaunchNanos).toDouble
-    val launches = if (others == 0) math.max(0, facts.buildShuffles - 1) * launchNanos else 0.0
+    val unused = runNanos * math.max(0.0, slots(facts) - tasks(facts) - others) / slots(facts)
+    val tail = if (tasks(facts) > slots(facts) && others == 0) runNanos * slots(facts) / tasks(facts) / 2 else 0.0
+    val launches = launchNanos(facts, thresholds)
+    val lasts = runNanos + launches
     val heldNanos = math.max(0.0, facts.heldMillis) * CostModel.NanosPerMilli
-    val alone = if (buildNanos > 0) math.max(0.0, 1 - heldNanos / buildNanos) else 1.0
-    alone * (unused + tail + launches) + launchNanos
+    val alone = if (lasts > 0) math.max(0.0, 1 - heldNanos / lasts) else 1.0
+    alone * (unused + tail + (if (others == 0) launches else 0.0)) + thresholds(AqeConf.CostJobLaunchNanos)
   }
 
   private def nothingToGain(decision: JoinDecision): Reason =

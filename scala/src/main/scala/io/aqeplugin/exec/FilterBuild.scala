@@ -30,7 +30,7 @@ object FilterBuild {
         // A retried task could give keys other than those the filter was built from.
         BuiltFilter.PassAll(Reason(ReasonCode.NonDeterministic))
       case Some(stage) =>
-        val seen = if (bounds.isEmpty) MeasuredKeys.summary(stage, keys) else None
+        val seen = if (bounds.isEmpty) RelationKeys.known(stage, keys) else None
         val coder = KeyCoder(keys, child.output)
         val built = seen.flatMap(fromSketch(_, coder, limits, startNanos))
           .getOrElse(fromStage(child, stage, keys, bounds, limits.forKeys(distinctKeys(stage, seen)), startNanos))

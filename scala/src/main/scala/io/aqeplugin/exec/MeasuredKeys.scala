@@ -9,7 +9,7 @@ import io.aqeplugin.decide.{KeyBucket, KeyFacts}
 import io.aqeplugin.observe.{JoinKey, KeySketches}
 import io.aqeplugin.sketch.{KeySummary, SketchProgress}
 
-/** The keys of a finished stage as a [[KeySketchExec]] in it saw them, or [[RelationKeys]] read them. */
+/** The keys of a finished stage as a [[KeySketchExec]] in it saw them. */
 object MeasuredKeys extends KeySketches {
 
   override def of(stage: QueryStageExec, keys: Seq[Expression]): Option[KeyFacts] = summary(stage, keys).map(facts(_, keys))
@@ -28,12 +28,9 @@ object MeasuredKeys extends KeySketches {
   override def rows(stage: QueryStageExec): Option[Long] =
     sketchOf(stage.plan).filter(_ => stage.isMaterialized).flatMap(_.summary).map(_.rows)
 
-  /** The summary, if the stage sketched exactly these keys and no row is missing, or its rows have been read. */
-  def summary(stage: QueryStageExec, keys: Seq[Expression]): Option[KeySummary] =
-    if (stage.isMaterialized) sketched(stage, keys).orElse(BuiltFilters.keysRead(stage, keys)) else None
-
-  private def sketched(stage: QueryStageExec, keys: Seq[Expression]): Option[KeySummary] = for {
-    sketch <- sketchOf(stage.plan)
+  /** The summary, if the stage sketched exactly these keys and no row is missing. */
+  def summary(stage: QueryStageExec, keys: Seq[Expression]): Option[KeySummary] = for {
+    sketch <- sketchOf(stage.plan) if stage.isMaterialized
     if sketch.numberedKeys == JoinKey.numbered(keys, stage.output)
     keysSeen <- sketch.summary
   } yield keysSeen

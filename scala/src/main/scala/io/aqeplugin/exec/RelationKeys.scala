@@ -1,5 +1,6 @@
 package io.aqeplugin.exec
 
+import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression}
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec}
@@ -7,7 +8,7 @@ import org.apache.spark.sql.execution.aqeplugin.Relations
 
 import io.aqeplugin.decide.KeyFacts
 import io.aqeplugin.metrics.{Faults, Survivable}
-import io.aqeplugin.observe.{KeySketches, RowWidth, StageReader}
+import io.aqeplugin.observe.{KeySketches, StageReader}
 import io.aqeplugin.sketch.{FewKeys, KeySummary}
 
 /** The keys of a finished stage: as its tasks saw them, or else, of a small broadcast that nothing waited for, as the driver finds them in
@@ -17,7 +18,10 @@ object RelationKeys extends KeySketches {
 
   // The rule that asks runs while a query is planned.
   private val MostRowsRead = 2048L
-  private val MostBytes = 2L << 20
+  private val MostRowsCounted = 1L << 17
+
+  /** In local mode, the driver has the relation at hand. Elsewhere it reads it back, and a hash table of rows takes a page of up to 64 MiB. */
+  private val MostBytesReadBack = 4L << 20
 
   override def rows(stage: QueryStageExec): Option[Long] = MeasuredKeys.rows(stage)
 
@@ -27,8 +31,13 @@ object RelationKeys extends KeySketches {
       case _                                  => None
     })
 
+  /** What is known of the keys without reading them now. */
+  private[exec] def known(stage: QueryStageExec, keys: Seq[Expression]): Option[KeySummary] =
+    MeasuredKeys.summary(stage, keys).orElse(BuiltFilters.keysRead(stage, keys))
+
   private def ofRelation(stage: BroadcastQueryStageExec, keys: Seq[Expression]): Option[KeyFacts] = for {
-    rows <- StageReader.rows(stage) if rows * RowWidth.ofRow(stage.output) <= MostBytes
+    rows <- StageReader.rows(stage) if rows <= MostRowsCounted
+    if stage.session.sparkContext.isLocal || stage.getRuntimeStatistics.sizeInBytes <= MostBytesReadBack
     found <- BuiltFilters.readKeys(stage, keys)(seen(stage, keys, rows)).map(MeasuredKeys.facts(_, keys))
   } yield found
 
@@ -38,7 +47,10 @@ object RelationKeys extends KeySketches {
       if (rows <= MostRowsRead) Relations.everyRow(relation).toOption.map(read(_, KeyCoder(keys, stage.output), rows))
       else if (areOfRelation(stage, keys)) Relations.uniqueKeys(relation).map(ofUnique(rows, _))
       else None
-    } catch { case Survivable(error) => Faults.note("broadcast keys", "the keys of a build side are not known", error); None }
+    } catch {
+      case Survivable(error) if !SparkBridge.isCancellation(error) =>
+        Faults.note("broadcast keys", "the keys of a build side are not known", error); None
+    }
 
   /** Whether rows with different keys of the relation have different `keys`. */
   private def areOfRelation(stage: BroadcastQueryStageExec, keys: Seq[Expression]): Boolean = {

@@ -105,7 +105,7 @@ case class RuntimeFilterExchangeExec(
         case error: Throwable if SparkBridge.isCancellation(error) =>
           // Our timer cancels after it has let every row pass. Otherwise the query was cancelled, and must not go on.
           if (!promise.isCompleted) fail(done, error)
-        case error: Throwable => buildFailed(done, error, startNanos, executionId)
+        case error: Throwable => buildFailed(done, error, executionId)
       } finally {
         queue.cancel(false)
         if (promise.isCompleted) timeout.cancel(false)
@@ -115,10 +115,10 @@ case class RuntimeFilterExchangeExec(
     done
   }
 
-  private def buildFailed(done: CompletableFuture[Broadcast[Any]], error: Throwable, startNanos: Long, executionId: String): Unit = {
+  private def buildFailed(done: CompletableFuture[Broadcast[Any]], error: Throwable, executionId: String): Unit = {
     BuildFaults.note(sparkContext, Option(executionId).flatMap(_.toLongOption), joinId, error)
     try {
-      val _ = publish(done, passAll(ReasonCode.BuildFailed, startNanos, limits.timeoutMillis, AqeConf.FilterBuildTimeout.key), executionId)
+      val _ = publish(done, BuiltFilter.PassAll(Reason(ReasonCode.BuildFailed)), executionId)
     } catch { case second: Throwable => fail(done, second) }
   }
 
@@ -128,11 +128,10 @@ case class RuntimeFilterExchangeExec(
 
   private def built(startNanos: Long): BuiltFilter = FilterBuild.run(child, keys, bounds, limits, startNanos)
 
-  private def late(startNanos: Long, limitMillis: Long, confKey: String): BuiltFilter =
-    passAll(ReasonCode.BuildTimeout, startNanos, limitMillis, confKey)
-
-  private def passAll(code: ReasonCode, startNanos: Long, limitMillis: Long, confKey: String): BuiltFilter =
-    BuiltFilter.PassAll(Reason(code, Some((System.nanoTime() - startNanos) / 1e6), Some(limitMillis.toDouble), "millis", confKey))
+  private def late(startNanos: Long, limitMillis: Long, confKey: String): BuiltFilter = {
+    val elapsedMillis = (System.nanoTime() - startNanos) / 1e6
+    BuiltFilter.PassAll(Reason(ReasonCode.BuildTimeout, Some(elapsedMillis), Some(limitMillis.toDouble), "millis", confKey))
+  }
 
   /** Broadcasts `filter` unless there is an outcome already; returns whether it did. */
   private def publish(done: CompletableFuture[Broadcast[Any]], filter: BuiltFilter, executionId: String): Boolean = {

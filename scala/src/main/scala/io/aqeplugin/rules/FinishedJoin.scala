@@ -113,32 +113,36 @@ object FinishedJoin extends AliasHelper {
     *
     * @param site
     *   the site for its build side
+    * @param readsKeys
+    *   whether the keys of a small broadcast may be read
     */
-  def of(join: FoundJoin, buildSide: Side, site: JoinSite): Option[FinishedJoin] = site.finishedStage.map { case (stage, keys) =>
-    val build = join.child(buildSide)
-    val probe = join.child(buildSide.other)
-    val logical = join.node.logicalLink.collect { case known: Join => known }
-    FinishedJoin(
-      stage,
-      keys,
-      build.output,
-      StageColumns.origin(build, stage, _),
-      join.broadcastSide.contains(buildSide),
-      isAllOfBuildSide = isCache(stage) || isStage(build),
-      logical.map(join => buildSide.of(join.left, join.right)).fold(stage.getRuntimeStatistics)(_.stats).sizeInBytes,
-      isShuffled(probe),
-      isShuffled(probe),
-      probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec]),
-      logical.fold(PlannerHints.Empty)(known => PlannerHints.of(known.hint, buildSide)),
-      // An exchange that has not run would be the build stage.
-      needsShuffle = false,
-      Some(site),
-      site.bounds.fold(keysOf(site))(RangeFacts(_))
-    )
-  }
+  def of(join: FoundJoin, buildSide: Side, site: JoinSite, readsKeys: Boolean = true): Option[FinishedJoin] =
+    site.finishedStage.map { case (stage, keys) =>
+      val build = join.child(buildSide)
+      val probe = join.child(buildSide.other)
+      val logical = join.node.logicalLink.collect { case known: Join => known }
+      FinishedJoin(
+        stage,
+        keys,
+        build.output,
+        StageColumns.origin(build, stage, _),
+        join.broadcastSide.contains(buildSide),
+        isAllOfBuildSide = isCache(stage) || isStage(build),
+        logical.map(join => buildSide.of(join.left, join.right)).fold(stage.getRuntimeStatistics)(_.stats).sizeInBytes,
+        isShuffled(probe),
+        isShuffled(probe),
+        probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec]),
+        logical.fold(PlannerHints.Empty)(known => PlannerHints.of(known.hint, buildSide)),
+        // An exchange that has not run would be the build stage.
+        needsShuffle = false,
+        Some(site),
+        site.bounds.fold(keysOf(site, readsKeys))(RangeFacts(_))
+      )
+    }
 
   /** To read the rows of a broadcast pays only where a filter may come of it. */
-  private def keysOf(site: JoinSite): KeySketches = if (site.targets.isEmpty) MeasuredKeys else RelationKeys
+  private def keysOf(site: JoinSite, readsKeys: Boolean): KeySketches =
+    if (readsKeys && site.targets.nonEmpty) RelationKeys else MeasuredKeys
 
   /** The finished join of a logical plan, in which stages are leaves. */
   def of(join: EqualityJoin, buildSide: Side): Option[FinishedJoin] = {

@@ -4,7 +4,6 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
-import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins.SortMergeJoinExec
 import org.apache.spark.sql.internal.SQLConf
 
@@ -238,27 +237,15 @@ private[rules] final class JoinEstimator(
       otherRunnableTasks = (if (others > 0) tasks(others) else 0) + context.busySlots,
       heldMillis = math.max(waits.ofAll(site.targets.map(_.node)), millisBelow(site)),
       reduced = sitesBelow(join, site).map { case (below, side, site) => unweighed(below, side, site) },
-      buildShuffles = math.max(1, shufflesInSequence(join.child(estimate.buildSide)))
+      buildStages = StagesBelow.inSequence(join.child(estimate.buildSide))
     )
   }
-
-  private def shufflesInSequence(plan: SparkPlan): Int =
-    stagesBelow(plan).map { stage =>
-      val own = if (stage.isInstanceOf[ShuffleExchangeLike]) 1 else 0
-      own + stage.children.map(shufflesInSequence).maxOption.getOrElse(0)
-    }.maxOption.getOrElse(0)
 
   /** How long the stages below the targets run at least, before which their rows are not there to be filtered. */
   private def millisBelow(site: JoinSite): Double = if (!site.isBeforeExchange) 0.0
   else {
-    val bytes = site.targets.map(target => stagesBelow(target.node).map(estimates.scanBytes).sum)
+    val bytes = site.targets.map(target => StagesBelow.nearest(target.node).map(estimates.scanBytes).sum)
     bytes.min * context.thresholds(AqeConf.CostScanNanosPerByte) / math.max(1, context.cluster.slots) / CostModel.NanosPerMilli
-  }
-
-  private def stagesBelow(plan: SparkPlan): Seq[SparkPlan] = plan match {
-    case exchange: Exchange    => Seq(exchange)
-    case stage: QueryStageExec => if (stage.isMaterialized) Nil else Seq(stage.plan)
-    case other                 => other.children.flatMap(stagesBelow)
   }
 
   private def tasks(bytes: Double): Int = {

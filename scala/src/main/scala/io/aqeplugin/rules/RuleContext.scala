@@ -34,6 +34,9 @@ final case class RuleContext(
       state.bytesRead(scan.relation.location, SelectedFiles.conditions(scan))(SelectedFiles.bytes(scan))
   }
 
+  /** Whether anything looks at the keys of build sides before their filters do. */
+  def sketches: Boolean = thresholds(AqeConf.SketchMaxKeys) > 0
+
   // It asks for every executor, so a call of a rule asks once.
   private lazy val clusterNow: ClusterFacts = ClusterSize.of(sparkContext)
   private lazy val budgetNow: MemoryFacts = budget(clusterNow)

@@ -214,12 +214,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   }
 
   private def sketch(site: JoinSite): Unit = site.source.foreach {
-    case (exchange: Exchange, keys) if context.thresholds(AqeConf.SketchMaxKeys) > 0 => builds += SketchedBuild(exchange, keys)
-    case _                                                                           =>
+    case (exchange: Exchange, keys) if context.sketches => builds += SketchedBuild(exchange, keys)
+    case _                                              =>
   }
 
   private def decided(join: FoundJoin, estimate: JoinFacts, site: JoinSite): Option[JoinDecision] =
-    FinishedJoin.of(join, estimate.buildSide, site).flatMap { finished =>
+    FinishedJoin.of(join, estimate.buildSide, site, context.sketches).flatMap { finished =>
       context.decideOnce(nameOf(join))(finished.facts(ofPresentTargets(join, estimate, site), context.mode, context.tables))
     }
 

@@ -48,7 +48,7 @@ final class FewKeys(mostRows: Int, areValues: Seq[Boolean], areTexts: Seq[Boolea
       range = if (columns.size == 1) sketches.head.range else None,
       distinct = distinct.length.toLong,
       codes = Some(distinct),
-      buckets = Nil,
+      buckets = if (areValues == Seq(true)) buckets(columns.head) else Nil,
       columns = if (columns.size == 1) Nil else sketches,
       texts = texts.map(_.flatMap(_.result))
     )
@@ -56,6 +56,16 @@ final class FewKeys(mostRows: Int, areValues: Seq[Boolean], areTexts: Seq[Boolea
 
   private def combined(columns: Seq[Array[Long]]): Array[Long] =
     columns.reduce((left, right) => Array.tabulate(count)(row => KeyHasher.combine(left(row), right(row))))
+
+  /** Equi-height buckets. A key that fills several of them makes one. */
+  private def buckets(codes: Array[Long]): Seq[CodeBucket] = {
+    val sorted = codes.sorted
+    val highs =
+      (1 to StageSketch.Buckets).map(rank => sorted.length * rank / StageSketch.Buckets - 1).filter(_ >= 0).map(sorted(_)).distinct
+    val lows = sorted.headOption.toSeq ++ highs.dropRight(1).map(_ + 1)
+    val below = highs.map(high => sorted.count(_ <= high))
+    lows.lazyZip(highs).lazyZip(below.lazyZip(0 +: below).map(_ - _)).map((low, high, rows) => CodeBucket(low, high, rows.toLong))
+  }
 
   private def range(ascending: Array[Long]): Option[CodeRange] =
     ascending.headOption.zip(ascending.lastOption).map { case (min, max) => CodeRange(min, max) }

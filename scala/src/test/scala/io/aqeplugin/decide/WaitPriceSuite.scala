@@ -52,12 +52,21 @@ class WaitPriceSuite extends AnyFunSuite {
     assert(decide(slow.copy(otherRunnableTasks = 10)).idleMillis < decide(slow).idleMillis)
   }
 
-  test("each shuffle of the build side that reads another one is launched while slots are idle, unless other stages can use them") {
+  test("between the stages of the build side, slots are idle for a launch, unless other stages can use them") {
     val launch = thresholds(AqeConf.CostJobLaunchNanos) / CostModel.NanosPerMilli
-    def idle(shuffles: Int, others: Int = 0): Double =
-      decide(typical.copy(buildShuffles = shuffles, otherRunnableTasks = others)).idleMillis
-    assert(math.abs(idle(3) - idle(1) - 2 * launch) < 1e-6)
-    assert(idle(3, others = 1) == idle(1, others = 1))
+    def wait(stages: Int, others: Int = 0): WaitDecision = decide(typical.copy(buildStages = stages, otherRunnableTasks = others))
+    assert(math.abs(wait(3).idleMillis - wait(1).idleMillis - 2 * launch) < 1e-6)
+    assert(wait(3, others = 1).idleMillis == wait(1, others = 1).idleMillis)
+    assert(math.abs(wait(3).buildMillis - wait(1).buildMillis - 2 * launch) < 1e-6)
+  }
+
+  test("of two waits of one scan, the one with more stages costs the time by which they outlast the other") {
+    val launch = thresholds(AqeConf.CostJobLaunchNanos) / CostModel.NanosPerMilli
+    val other = decide(typical).buildMillis
+    val chained = decide(typical.copy(buildStages = 4, heldMillis = other))
+    val alone = decide(typical.copy(buildStages = 4))
+    assert(math.abs(chained.idleMillis - launch - (alone.idleMillis - launch) * (1 - other / alone.buildMillis)) < 1e-6)
+    assert(chained.idleMillis > launch)
   }
 
   test("a wait that ends before another of the same scans costs only the launch, a longer one the time that it adds") {

@@ -1,11 +1,9 @@
 package io.aqeplugin.e2e
 
-import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.execution.UnionExec
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
-import org.apache.spark.sql.functions.col
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.exec.SelfDisable
@@ -52,30 +50,12 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
     "(shuffle)(key)"
   )
 
-  private def objects(view: String, rows: DataFrame): Unit = {
-    val session = spark
-    import session.implicits._
-    rows.as[(Int, Long)].map { case (key, n) => (key, n) }.toDF("key", "n").createOrReplaceTempView(view)
-  }
-
-  test("a filter above objects made of shuffled rows never pauses: a task that runs again may get them in another order") {
-    objects("objects", spark.sql("SELECT k, n FROM fact").repartition(3, col("k")))
-    val result = sameRows(spark.sql(joined("SELECT * FROM objects", "key")))
-    assert(filters(result.plan).flatMap(_.pauses) == Seq(SelfDisable.Never), result.plan)
-  }
-
-  test("nor does a filter above the rows of an RDD") {
-    val session = spark
-    import session.implicits._
-    val rows = spark.sparkContext.parallelize((0 until 4000).map(i => (i % 90, i.toLong)), 8).repartition(3)
-    spark.createDataset(rows).toDF("key", "n").createOrReplaceTempView("rdd_rows")
-    val result = sameRows(spark.sql(joined("SELECT * FROM rdd_rows", "key")))
-    assert(filters(result.plan).flatMap(_.pauses) == Seq(SelfDisable.Never), result.plan)
-  }
-
   test("shuffles below a union below objects keep their own numbers of partitions") {
     val sums = "SELECT v AS g, count(*) AS m FROM fact GROUP BY v"
-    objects("sums", spark.sql(s"$sums UNION ALL SELECT /*+ REPARTITION(7, ov) */ ov, count(*) FROM other GROUP BY ov"))
+    val both = spark.sql(s"$sums UNION ALL SELECT /*+ REPARTITION(7, ov) */ ov, count(*) FROM other GROUP BY ov")
+    val session = spark
+    import session.implicits._
+    both.as[(Int, Long)].map { case (key, n) => (key, n) }.toDF("key", "n").createOrReplaceTempView("sums")
     val result = sameRows(spark.sql(joined("SELECT * FROM sums", "key")))
     val unions = collect(result.plan) { case union: UnionExec => union }
     assert(unions.nonEmpty && unions.exists(_.exists(_.isInstanceOf[AQEShuffleReadExec])), result.plan)

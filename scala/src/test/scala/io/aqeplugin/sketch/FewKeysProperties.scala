@@ -55,6 +55,23 @@ class FewKeysProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       forAll(rows, Gen.choose(0L, 3L))((some, nulls) => assert(told(few(some, columns, nulls)) == told(sketched(some, columns, nulls))))
     }
 
+  test("the buckets of a single number cover the range, each with its rows") {
+    forAll(rows) { some =>
+      val found = few(some, Seq(0), 0)
+      val numbers = some.map(_.number)
+      assert(found.buckets.size <= StageSketch.Buckets && found.buckets.nonEmpty == some.nonEmpty)
+      assert(found.buckets.headOption.map(_.low) == numbers.minOption && found.buckets.lastOption.map(_.high) == numbers.maxOption)
+      assert(found.buckets.lazyZip(found.buckets.drop(1)).forall((one, next) => one.high < next.low))
+      assert(found.buckets.forall(bucket => bucket.rows == numbers.count(n => bucket.low <= n && n <= bucket.high)))
+      assert(found.buckets.map(_.rows).sum == some.size)
+    }
+  }
+
+  test("one value far from all others does not stretch the buckets of the others") {
+    val days = (0L +: (2451000L until 2451366L)).map(Row(_, ""))
+    assert(few(days, Seq(0), 0).buckets.drop(1).forall(bucket => bucket.low > 2451000L && bucket.high - bucket.low < 25))
+  }
+
   test("of more texts than a column keeps, there is none") {
     val many = (0 until 1001).map(i => Row(i.toLong, s"key-$i"))
     assert(few(many, Seq(1), 0).texts == Seq(None))

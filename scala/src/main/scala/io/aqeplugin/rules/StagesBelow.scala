@@ -1,0 +1,26 @@
+package io.aqeplugin.rules
+
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
+
+/** The stages below a node that have not finished. */
+private[rules] object StagesBelow {
+
+  /** The exchanges of the nearest ones. */
+  def nearest(plan: SparkPlan): Seq[SparkPlan] = plan match {
+    case exchange: Exchange    => Seq(exchange)
+    case stage: QueryStageExec => if (stage.isMaterialized) Nil else Seq(stage.plan)
+    case other                 => other.children.flatMap(nearest)
+  }
+
+  /** How many stages of one side of a join run one after the other: its own, and the shuffles that this one reads through each other. The
+    * broadcasts among them do not count: those of the other side run at the same time. At least 1.
+    */
+  def inSequence(side: SparkPlan): Int = 1 + longest(nearest(side).flatMap(_.children))
+
+  private def longest(plans: Seq[SparkPlan]): Int = plans.flatMap(nearest).map { exchange =>
+    val own = if (exchange.isInstanceOf[ShuffleExchangeLike]) 1 else 0
+    own + longest(exchange.children)
+  }.maxOption.getOrElse(0)
+}

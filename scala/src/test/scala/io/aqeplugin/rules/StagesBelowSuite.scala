@@ -1,0 +1,65 @@
+package io.aqeplugin.rules
+
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.joins.{BaseJoinExec, SortMergeJoinExec}
+import org.scalatest.funsuite.AnyFunSuite
+
+import io.aqeplugin.e2e.PluginSession
+
+class StagesBelowSuite extends AnyFunSuite with PluginSession {
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    table("fact", "SELECT id % 90 AS k, id % 13 AS v, id AS n FROM range(4000)")
+    table("dim", "SELECT id AS dk, id % 10 AS g FROM range(40)")
+  }
+
+  private val noBroadcast = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
+
+  /** The right side of the topmost join of `query`, of which nothing has run. */
+  private def side(query: String): SparkPlan = withConf("spark.aqePlugin.mode" -> "off") {
+    val plan = spark.sql(query).queryExecution.executedPlan match {
+      case adaptive: AdaptiveSparkPlanExec => adaptive.initialPlan
+      case other                           => fail(s"not adaptive:\n$other")
+    }
+    plan.collectFirst { case join: BaseJoinExec => join.right }.getOrElse(fail(s"no join in\n$plan"))
+  }
+
+  private def stages(build: String): Int =
+    withConf(noBroadcast)(StagesBelow.inSequence(side(s"SELECT * FROM fact JOIN ($build) b ON k = b.x")))
+
+  test("a scan has only its own stage") {
+    assert(stages("SELECT dk AS x FROM dim") == 1)
+  }
+
+  test("an aggregate by other columns comes before, and one of its sums before that") {
+    assert(stages("SELECT max(n) AS x FROM fact GROUP BY v") == 2)
+    assert(stages("SELECT max(m) AS x FROM (SELECT v, v + k AS w, count(*) AS m FROM fact GROUP BY v, v + k) GROUP BY w") == 3)
+  }
+
+  test("of branches that run beside each other, the longest counts") {
+    assert(stages("SELECT max(n) AS x FROM fact GROUP BY v UNION ALL SELECT dk FROM dim") == 2)
+  }
+
+  test("a broadcast inside the build side does not count, and a broadcast build side counts as its own stage") {
+    val inside = "SELECT /*+ BROADCAST(d) */ n AS x FROM fact JOIN dim d ON v = dk"
+    assert(stages(inside) == 1)
+    val broadcast = side("SELECT /*+ BROADCAST(b) */ * FROM fact JOIN (SELECT max(n) AS x FROM fact GROUP BY v) b ON k = b.x")
+    assert(StagesBelow.inSequence(broadcast) == 2)
+  }
+
+  test("what has finished does not count") {
+    val query = "SELECT * FROM fact JOIN (SELECT max(n) AS x FROM fact GROUP BY v) b ON k = b.x"
+    val plan = withConf(noBroadcast, "spark.aqePlugin.mode" -> "off") {
+      val frame = spark.sql(query)
+      frame.collect()
+      frame.queryExecution.executedPlan match {
+        case adaptive: AdaptiveSparkPlanExec => adaptive.executedPlan
+        case other                           => fail(s"not adaptive:\n$other")
+      }
+    }
+    val joins = collect(plan) { case join: SortMergeJoinExec => join }
+    assert(joins.map(join => StagesBelow.inSequence(join.right)) == Seq(1), plan)
+  }
+}
