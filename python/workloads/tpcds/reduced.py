@@ -81,6 +81,18 @@ def _channel(sales: str, returns: str, order: str) -> Steps:
     )
 
 
+def _in_stock(dates: str, prices: str, manufacturers: str, sales: str) -> Steps:
+    return (
+        (
+            "inventory",
+            f"{_dates('inv_date_sk', f'd_date between {dates}')} and inv_quantity_on_hand between 100 and 500"
+            f" and inv_item_sk in (select i_item_sk from item where i_current_price between {prices}"
+            f" and i_manufact_id in ({manufacturers}))",
+        ),
+        (sales, f"{_PREFIX[sales]}_item_sk in (select inv_item_sk from inventory)"),
+    )
+
+
 _MONTH_OF_SALES = "d_date between date '2000-08-23' and date '2000-09-22'"
 
 REDUCTIONS: Mapping[str, Steps] = MappingProxyType(
@@ -129,28 +141,61 @@ REDUCTIONS: Mapping[str, Steps] = MappingProxyType(
             *_channel("catalog_sales", "catalog_returns", "order_number"),
             *_channel("web_sales", "web_returns", "order_number"),
         ),
+        "q16": (
+            (
+                "catalog_sales",
+                "cs_order_number in (select cs_order_number from catalog_sales where "
+                + _dates("cs_ship_date_sk", "d_date between date '2002-02-01' and date '2002-04-02'")
+                + " and cs_ship_addr_sk in (select ca_address_sk from customer_address where ca_state = 'GA')"
+                " and cs_call_center_sk in"
+                " (select cc_call_center_sk from call_center where cc_county = 'Williamson County'))",
+            ),
+            ("catalog_returns", "cr_order_number in (select cs_order_number from catalog_sales)"),
+        ),
+        "q37": _in_stock(
+            "date '2000-02-01' and date '2000-04-01'", "68 and 98", "677, 940, 694, 808", "catalog_sales"
+        ),
+        "q82": _in_stock("date '2000-05-25' and date '2000-07-24'", "62 and 92", "129, 270, 821, 423", "store_sales"),
+        "q21": (
+            (
+                "inventory",
+                _dates("inv_date_sk", "d_date between date '2000-02-10' and date '2000-04-10'")
+                + " and inv_item_sk in (select i_item_sk from item where i_current_price between 0.99 and 1.49)",
+            ),
+        ),
+        "q15": (
+            (
+                "catalog_sales",
+                _dates("cs_sold_date_sk", "d_qoy = 2 and d_year = 2001")
+                + " and (cs_sales_price > 500 or cs_bill_customer_sk in"
+                " (select c_customer_sk from customer join customer_address on c_current_addr_sk = ca_address_sk"
+                " where ca_state in ('CA', 'WA', 'GA') or substring(ca_zip, 1, 5) in ('85669', '86197', '88274',"
+                " '83405', '86475', '85392', '85460', '80348', '81792')))",
+            ),
+        ),
     }
 )
 
 
-# What follows a table's prefix in its primary key, beside the item.
-_ORDER = {
-    "store_sales": "ticket_number",
-    "store_returns": "ticket_number",
-    "catalog_sales": "order_number",
-    "catalog_returns": "order_number",
-    "web_sales": "order_number",
-    "web_returns": "order_number",
+# The columns of each primary key.
+_KEYS = {
+    "store_sales": ("ss_item_sk", "ss_ticket_number"),
+    "store_returns": ("sr_item_sk", "sr_ticket_number"),
+    "catalog_sales": ("cs_item_sk", "cs_order_number"),
+    "catalog_returns": ("cr_item_sk", "cr_order_number"),
+    "web_sales": ("ws_item_sk", "ws_order_number"),
+    "web_returns": ("wr_item_sk", "wr_order_number"),
+    "inventory": ("inv_date_sk", "inv_item_sk", "inv_warehouse_sk"),
 }
 
 
 def semi_joined(whole: "DataFrame", kept: "DataFrame", table: str) -> "DataFrame":
     """The rows of a whole fact table whose primary keys are in its reduced copy. All of the table is read, and its rows
-    are checked as a perfect filter would; a query over them bounds from below what filters on scans can reach.
+    are looked up by perfect keys. That is no lower bound of what filters can reach: the keys are broadcast first.
     """
     from pyspark.sql.functions import broadcast
 
-    key = [f"{_PREFIX[table]}_item_sk", f"{_PREFIX[table]}_{_ORDER[table]}"]
+    key = list(_KEYS[table])
     return whole.join(broadcast(kept.select(*key)), key, "left_semi")
 
 

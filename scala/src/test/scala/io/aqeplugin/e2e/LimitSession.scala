@@ -50,11 +50,12 @@ trait LimitSession extends PluginSession { this: Suite =>
 
   /** Runs a query with the plugin, and counts the files that tasks open. */
   protected def limited(query: => DataFrame): LimitRan = {
+    // Before it counts: the tasks of an earlier job may not have been told yet.
+    drain()
     val finished = new TaskCounter
     spark.sparkContext.addSparkListener(finished)
     try {
       CountingFileSystem.reset()
-      drain()
       val mark = events.mark()
       val frame = query
       val rows = frame.collect()
