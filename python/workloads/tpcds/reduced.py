@@ -85,9 +85,11 @@ def _in_stock(dates: str, prices: str, manufacturers: str, sales: str) -> Steps:
     return (
         (
             "inventory",
-            f"{_dates('inv_date_sk', f'd_date between {dates}')} and inv_quantity_on_hand between 100 and 500"
-            f" and inv_item_sk in (select i_item_sk from item where i_current_price between {prices}"
-            f" and i_manufact_id in ({manufacturers}))",
+            (
+                f"{_dates('inv_date_sk', f'd_date between {dates}')} and inv_quantity_on_hand between 100 and 500"
+                f" and inv_item_sk in (select i_item_sk from item where i_current_price between {prices}"
+                f" and i_manufact_id in ({manufacturers}))"
+            ),
         ),
         (sales, f"{_PREFIX[sales]}_item_sk in (select inv_item_sk from inventory)"),
     )
@@ -152,9 +154,7 @@ REDUCTIONS: Mapping[str, Steps] = MappingProxyType(
             ),
             ("catalog_returns", "cr_order_number in (select cs_order_number from catalog_sales)"),
         ),
-        "q37": _in_stock(
-            "date '2000-02-01' and date '2000-04-01'", "68 and 98", "677, 940, 694, 808", "catalog_sales"
-        ),
+        "q37": _in_stock("date '2000-02-01' and date '2000-04-01'", "68 and 98", "677, 940, 694, 808", "catalog_sales"),
         "q82": _in_stock("date '2000-05-25' and date '2000-07-24'", "62 and 92", "129, 270, 821, 423", "store_sales"),
         "q21": (
             (
