@@ -85,7 +85,7 @@ object AqeConf {
       100000,
       0,
       10000000,
-      "A build side keeps up to this many distinct keys while it runs, and its filter is made of them without a further job; of more keys, it keeps statistics. A task keeps at most 8 million divided by the number of tasks, or a 128th of spark.driver.maxResultSize in bytes. With 0, no keys are looked at but to build a filter, nor those of small broadcasts that nothing waited for."
+      "A build side keeps up to this many distinct keys while it runs, and its filter is made of them without a further job; of more keys, it keeps statistics. A task keeps at most 8 million divided by the number of tasks, or a 128th of spark.driver.maxResultSize in bytes. With 0, keys are read only to build a filter."
     )
   val FilterMaxPassRate: ConfEntry[Double] =
     number("filter.maxPassRate", "ratio", 0.7, 0.0, 1.0, "No filter is built when its estimated pass rate is higher.")

@@ -37,7 +37,8 @@ final class FewKeys(mostRows: Int, areValues: Seq[Boolean], areTexts: Seq[Boolea
     */
   def result(rows: Long): KeySummary = {
     val columns = codes.toSeq.map(java.util.Arrays.copyOf(_, count))
-    val ofColumns = columns.map(SortedCodes.ofAll)
+    val sorted = columns.map(_.sorted)
+    val ofColumns = sorted.map(SortedCodes.distinct)
     val distinct = if (columns.size == 1) ofColumns.head else SortedCodes.ofAll(combined(columns))
     val sketches = ofColumns.lazyZip(areValues).map { (found, are) =>
       ColumnSketch(if (are) range(found) else None, Some(found).filter(_.length <= limits.columnCodes))
@@ -48,7 +49,7 @@ final class FewKeys(mostRows: Int, areValues: Seq[Boolean], areTexts: Seq[Boolea
       range = if (columns.size == 1) sketches.head.range else None,
       distinct = distinct.length.toLong,
       codes = Some(distinct),
-      buckets = if (areValues == Seq(true)) buckets(columns.head) else Nil,
+      buckets = if (areValues == Seq(true)) buckets(sorted.head) else Nil,
       columns = if (columns.size == 1) Nil else sketches,
       texts = texts.map(_.flatMap(_.result))
     )
@@ -58,13 +59,15 @@ final class FewKeys(mostRows: Int, areValues: Seq[Boolean], areTexts: Seq[Boolea
     columns.reduce((left, right) => Array.tabulate(count)(row => KeyHasher.combine(left(row), right(row))))
 
   /** Equi-height buckets. A key that fills several of them makes one. */
-  private def buckets(codes: Array[Long]): Seq[CodeBucket] = {
-    val sorted = codes.sorted
-    val highs =
-      (1 to StageSketch.Buckets).map(rank => sorted.length * rank / StageSketch.Buckets - 1).filter(_ >= 0).map(sorted(_)).distinct
-    val lows = sorted.headOption.toSeq ++ highs.dropRight(1).map(_ + 1)
-    val below = highs.map(high => sorted.count(_ <= high))
-    lows.lazyZip(highs).lazyZip(below.lazyZip(0 +: below).map(_ - _)).map((low, high, rows) => CodeBucket(low, high, rows.toLong))
+  private def buckets(sorted: Array[Long]): Seq[CodeBucket] = {
+    val lasts = (1 to StageSketch.Buckets).map(rank => sorted.length * rank / StageSketch.Buckets - 1).filter(_ >= 0)
+    val ends = lasts.map { last =>
+      val next = sorted.indexWhere(_ > sorted(last), last)
+      if (next < 0) sorted.length else next
+    }.distinct
+    (0 +: ends).lazyZip(ends).map { (begin, end) =>
+      CodeBucket(if (begin == 0) sorted.head else sorted(begin - 1) + 1, sorted(end - 1), (end - begin).toLong)
+    }
   }
 
   private def range(ascending: Array[Long]): Option[CodeRange] =
