@@ -19,6 +19,7 @@ class ThresholdChanges(TypedDict, total=False):
     filter_build_timeout: int | str
     filter_slot_timeout: int | str
     sketch_max_keys: int | str
+    sample_min_rows: int | str
     filter_max_pass_rate: float | str
     filter_max_per_scan: int | str
     filter_max_repeated_bytes: int | str
@@ -68,6 +69,7 @@ class ThresholdFields:
     filter_build_timeout: Threshold[int]
     filter_slot_timeout: Threshold[int]
     sketch_max_keys: Threshold[int]
+    sample_min_rows: Threshold[int]
     filter_max_pass_rate: Threshold[float]
     filter_max_per_scan: Threshold[int]
     filter_max_repeated_bytes: Threshold[int]

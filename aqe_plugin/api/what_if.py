@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # Used before a join is decided or while its filter works, so no replayed decision can show their effect.
 _NOT_IN_A_DECISION = (
     "wait.",
+    "sketch.",
+    "sample.",
     "filter.selfDisable.",
     "filter.buildTimeout",
     "filter.slotTimeout",

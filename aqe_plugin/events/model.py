@@ -182,8 +182,23 @@ class PathStep:
 
 
 @dataclass(frozen=True, slots=True)
+class SampledKeys:
+    """Sampled rows of the probe side's only scan.
+
+    Attributes:
+        matches: those of them whose key is one of the build side's.
+        independent_rows: so many rows, drawn one by one, would say as much; fewer where rows side by side have similar
+            keys.
+    """
+
+    rows: int
+    matches: int
+    independent_rows: float
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeFacts:
-    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the last seven.
+    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the last eight.
 
     Attributes:
         rows_source: the least sure of what ``rows`` was taken from.
@@ -193,6 +208,7 @@ class ProbeFacts:
         path: the operators between the scans and the join, without its own shuffle and sort.
         scan_rows_before: ``scan_rows`` without the filters of other joins, if these are counted in.
         before_exchange: the keys reach no scan that could be filtered, but inputs of exchanges.
+        sample: of a large scan, if it is the only one and each build key is known.
     """
 
     rows: int
@@ -209,6 +225,7 @@ class ProbeFacts:
     path: tuple[PathStep, ...] | None = None
     scan_rows_before: int | None = None
     before_exchange: bool | None = None
+    sample: SampledKeys | None = None
 
 
 @dataclass(frozen=True, slots=True)

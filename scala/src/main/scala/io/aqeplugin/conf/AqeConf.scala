@@ -87,6 +87,15 @@ object AqeConf {
       10000000,
       "A build side keeps up to this many distinct keys while it runs, and its filter is made of them without a further job; of more keys, it keeps statistics. A task keeps at most 8 million divided by the number of tasks, or a 128th of spark.driver.maxResultSize in bytes. With 0, keys are read only to build a filter."
     )
+  val SampleMinRows: ConfEntry[Long] =
+    whole(
+      "sample.minRows",
+      "rows",
+      4000000,
+      0,
+      Long.MaxValue,
+      "Of a scan with at least this many estimated rows, a few thousand are read before it runs, to know what share of them passes a filter. They are kept for the queries that follow."
+    )
   val FilterMaxPassRate: ConfEntry[Double] =
     number("filter.maxPassRate", "ratio", 0.7, 0.0, 1.0, "No filter is built when its estimated pass rate is higher.")
   val FilterMaxPerScan: ConfEntry[Long] =

@@ -48,7 +48,7 @@ sealed abstract class FlipFact(name: String, unit: String, val meaning: String) 
 
 object FlipFact {
 
-  /** The distinct keys change with the rows. */
+  /** The distinct keys change with the rows, and so do those found in a sample of the probe side. */
   case object BuildRows extends FlipFact("build_rows", "rows", "rows of the build side") {
     override def of(facts: JoinFacts): Option[Long] = Some(facts.build.rows).filter(_ > 0)
 
@@ -56,15 +56,16 @@ object FlipFact {
       val build = facts.build
       val by = value.toDouble / build.rows
       val keys = build.keys.copy(distinct = build.keys.distinct.map(times(_, by)), nulls = build.keys.nulls.map(times(_, by)))
-      facts.copy(build =
-        build.copy(
+      facts.copy(
+        build = build.copy(
           rows = value,
           stageBytes = times(build.stageBytes, by),
           maxPartitionBytes = times(build.maxPartitionBytes, by),
           medianPartitionBytes = times(build.medianPartitionBytes, by),
           originRows = build.originRows.map(math.max(_, value)),
           keys = keys
-        )
+        ),
+        probe = facts.probe.copy(sample = facts.probe.sample.map(_.scaled(by)))
       )
     }
   }

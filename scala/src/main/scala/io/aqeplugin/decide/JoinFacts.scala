@@ -148,6 +148,8 @@ final case class BuildFacts(
   *   `scanRows` without the filters of other joins, if these are counted in; a filter that is independent of them passes the same share
   * @param beforeExchange
   *   the keys reach no scan that could be filtered, but inputs of exchanges: what is said of the scans is said of these
+  * @param sample
+  *   what a sample of the only scan says of the build side's keys, if these are known one by one
   */
 final case class ProbeFacts(
     rows: Long,
@@ -163,7 +165,8 @@ final case class ProbeFacts(
     otherUsesPassRate: Double = 0,
     path: Seq[PathStep] = Nil,
     scanRowsBefore: Option[Long] = None,
-    beforeExchange: Boolean = false
+    beforeExchange: Boolean = false,
+    sample: Option[SampledKeys] = None
 ) {
 
   /** Whether the only exchange that a filter spares is that of the join itself, which a broadcast makes unnecessary. */

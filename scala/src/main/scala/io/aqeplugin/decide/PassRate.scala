@@ -15,9 +15,10 @@ object PassRateSource {
   case object DistinctKeys extends PassRateSource("distinct_keys", "the distinct build keys, after and before the build side's predicates")
   case object Rows extends PassRateSource("rows", "the build side's rows, after and before its predicates")
   case object Composite extends PassRateSource("composite_key", "the build keys per probe row, for a key of several columns")
+  case object Sample extends PassRateSource("probe_sample", "the build keys among sampled rows of the probe side's scan")
   case object Unknown extends PassRateSource("unknown", "nothing: every row may pass")
 
-  val All: Seq[PassRateSource] = Seq(NoRows, Distributions, KeyRange, DistinctKeys, Rows, Composite, Unknown)
+  val All: Seq[PassRateSource] = Seq(NoRows, Distributions, KeyRange, DistinctKeys, Rows, Composite, Sample, Unknown)
 
   def fromName(name: String): Option[PassRateSource] = All.find(_.name == name)
 }
@@ -44,7 +45,11 @@ object PassRateSource {
   * share passes.
   *
   * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build key then has about
-  * one probe row, so the pass rate is at most build keys / probe rows × `filter.compositeFactor`, unless the keys before are known.
+  * one probe row, so the pass rate is at most build keys / probe rows × `filter.compositeFactor`, unless the keys before are known, or the build
+  * side has several rows of a key.
+  *
+  * Real keys have not all the same number of rows. Where rows of the probe side's scan were sampled and the build keys are known one by one, an
+  * estimate outside the sample's confidence interval moves to the nearer end ([[SampledKeys.bounded]]).
   */
 object PassRate {
 
@@ -69,7 +74,9 @@ object PassRate {
         .orElse(fromRows(facts).map(PassRateEstimate(_, PassRateSource.Rows)))
         .getOrElse(PassRateEstimate(1.0, PassRateSource.Unknown))
       val composite = fromComposite(facts, thresholds).filter(_ < single.value)
-      composite.fold(single)(PassRateEstimate(_, PassRateSource.Composite))
+      val assumed = composite.fold(single)(PassRateEstimate(_, PassRateSource.Composite))
+      val bounded = facts.probe.sample.fold(assumed.value)(_.bounded(assumed.value))
+      if (bounded == assumed.value) assumed else PassRateEstimate(bounded, PassRateSource.Sample)
     }
 
   private def fromDistributions(facts: JoinFacts): Option[Double] = {
@@ -171,8 +178,12 @@ object PassRate {
       // A row whose key has a null is no key.
       val rows = math.max(0.0, facts.build.rows.toDouble - math.max(0L, facts.build.keys.nulls.getOrElse(0L)))
       val keys = facts.build.keys.distinct.filter(_ >= 0).fold(rows)(distinct => math.min(distinct.toDouble, rows))
-      Some(share(keys / facts.probe.unfilteredScanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))
+      if (keys * RowsOfRepeatedKeys <= rows) None
+      else Some(share(keys / facts.probe.unfilteredScanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))
     }
+
+  // With so many rows a key on the build side, the probe side has several too.
+  private val RowsOfRepeatedKeys = 2
 
   private def share(value: Double): Double = math.max(0.0, math.min(1.0, value))
 }

@@ -1,5 +1,7 @@
 package io.aqeplugin.exec
 
+import java.util.Arrays
+
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression}
@@ -8,7 +10,7 @@ import org.apache.spark.sql.execution.aqeplugin.Relations
 
 import io.aqeplugin.decide.KeyFacts
 import io.aqeplugin.metrics.{Faults, Survivable}
-import io.aqeplugin.observe.{KeySketches, StageReader}
+import io.aqeplugin.observe.{BuildKeys, KeySketches, StageReader}
 import io.aqeplugin.sketch.{FewKeys, KeySummary}
 
 /** The keys of a finished stage: as its tasks saw them, or else, of a small broadcast that nothing waited for, as the driver finds them in
@@ -35,19 +37,44 @@ object RelationKeys extends KeySketches {
   private[exec] def known(stage: QueryStageExec, keys: Seq[Expression]): Option[KeySummary] =
     MeasuredKeys.summary(stage, keys).orElse(BuiltFilters.keysRead(stage, keys))
 
+  /** The keys, if each is known without reading them now. */
+  def keptOf(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys] =
+    known(stage, keys).flatMap(_.codes).map(codes => (_, _) => (_, code) => Arrays.binarySearch(codes, code) >= 0)
+
+  /** The keys, if each is known or the relation of a small broadcast can be asked. */
+  def everyKey(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys] = keptOf(stage, keys).orElse(stage match {
+    case broadcast: BroadcastQueryStageExec => asked(broadcast, keys)
+    case _                                  => None
+  })
+
+  private def asked(stage: BroadcastQueryStageExec, keys: Seq[Expression]): Option[BuildKeys] = for {
+    rows <- StageReader.rows(stage) if rows <= MostRowsCounted && isAtHand(stage)
+    if Relations.isLookedUpBy(stage.broadcast, keys, stage.output)
+    relation <- orNone(Some(relationOf(stage)))
+  } yield Relations.lookup(relation, _, _)
+
   private def ofRelation(stage: BroadcastQueryStageExec, keys: Seq[Expression]): Option[KeyFacts] = for {
     rows <- StageReader.rows(stage) if rows <= MostRowsCounted
-    if stage.session.sparkContext.isLocal || stage.getRuntimeStatistics.sizeInBytes <= MostBytesReadBack
+    if isAtHand(stage)
     found <- BuiltFilters.readKeys(stage, keys)(seen(stage, keys, rows)).map(MeasuredKeys.facts(_, keys))
   } yield found
 
+  private def isAtHand(stage: BroadcastQueryStageExec): Boolean =
+    stage.session.sparkContext.isLocal || stage.getRuntimeStatistics.sizeInBytes <= MostBytesReadBack
+
+  private def relationOf(stage: BroadcastQueryStageExec): Any = stage.executeBroadcast[Any]().value
+
   private def seen(stage: BroadcastQueryStageExec, keys: Seq[Expression], rows: Long): Option[KeySummary] =
-    try {
-      lazy val relation = stage.executeBroadcast[Any]().value
+    orNone {
+      lazy val relation = relationOf(stage)
       if (rows <= MostRowsRead) Relations.everyRow(relation).toOption.map(read(_, KeyCoder(keys, stage.output), rows))
       else if (areOfRelation(stage, keys)) Relations.uniqueKeys(relation).map(ofUnique(rows, _))
       else None
-    } catch {
+    }
+
+  private def orNone[A](read: => Option[A]): Option[A] =
+    try read
+    catch {
       case Survivable(error) if !SparkBridge.isCancellation(error) =>
         Faults.note("broadcast keys", "the keys of a build side are not known", error); None
     }

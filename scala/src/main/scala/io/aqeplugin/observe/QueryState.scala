@@ -26,6 +26,7 @@ final class QueryState(val executionId: Long) {
   /** The scans that the keys of each join reach. */
   val reachedScans = new ReachedScans
 
+  private val samples = new ConcurrentHashMap[(String, Side), Option[ProbeSample]]()
   private val names = new JoinNames
   private val joins = new JoinLives
   private val held = new LongAdder()
@@ -116,6 +117,14 @@ final class QueryState(val executionId: Long) {
 
   /** Drops the estimate of a join of which no side has started. */
   def forgetEstimate(joinId: String): Unit = { val _ = joins.change(joinId)(_.forgetEstimate) }
+
+  /** Takes a sample of the scan that a join's keys reach, by `begin` if that was not done. */
+  def sampleOnce(joinId: String, buildSide: Side)(begin: => Option[ProbeSample]): Unit = {
+    val _ = samples.computeIfAbsent((joinId, buildSide), _ => begin)
+  }
+
+  /** The sample of the scan that the join's keys reach, if one was taken. */
+  def sample(joinId: String, buildSide: Side): Option[ProbeSample] = Option(samples.get((joinId, buildSide))).flatten
 
   /** The decision made from the measured build side. */
   def decision(joinId: String): Option[JoinDecision] = joins(joinId).decision

@@ -61,7 +61,7 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
     * one, the decision is carried out but not recorded: [[WaitAndPlaceFilters]] makes its own.
     */
   private def decidedNow(id: String, estimate: JoinFacts, finished: FinishedJoin, context: RuleContext): Option[JoinDecision] = {
-    lazy val facts = finished.facts(estimate, context.mode, context.tables)
+    lazy val facts = finished.facts(estimate, context)
     val sorted = if (finished.mayBeFilteredLater(estimate)) facts.flatMap(sortMerge(_, context)) else None
     sorted.orElse(context.decideOnce(id)(facts))
   }

@@ -67,15 +67,26 @@ final case class FinishedJoin(
 ) {
 
   /** `estimate` completed with what is known now; none when the stage does not know its rows. */
-  def facts(estimate: JoinFacts, mode: Mode, tables: TableStatistics): Option[JoinFacts] =
+  def facts(estimate: JoinFacts, context: RuleContext): Option[JoinFacts] =
+    facts(estimate, context.mode, context.tables, context.state.sample(estimate.joinId, estimate.buildSide))
+
+  private[rules] def facts(
+      estimate: JoinFacts,
+      mode: Mode,
+      tables: TableStatistics,
+      sample: Option[ProbeSample] = None
+  ): Option[JoinFacts] =
     StageReader.read(stage, keys, FactSources(sketches, tables), output)(origin).map { read =>
       val expected = estimate.build.keys
       val build = read.copy(keys = read.keys.copy(byRow = read.keys.byRow || expected.byRow, computed = expected.computed))
       // In mode observe it runs only because nothing waits. The decision must be that of mode apply.
       val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
-      val measured =
-        estimate.copy(build = build.copy(exchanges = if (needsShuffle) 1 else 0), sparkStrategy = sparkStrategy(estimate, build))
-      if (isOnlyObserved) measured else measured.copy(probe = probe(estimate.probe), filterObstacle = filterObstacle(estimate))
+      val measured = estimate.copy(
+        build = build.copy(exchanges = if (needsShuffle) 1 else 0),
+        probe = estimate.probe.copy(sample = sample.flatMap(matching)),
+        sparkStrategy = sparkStrategy(estimate, build)
+      )
+      if (isOnlyObserved) measured else measured.copy(probe = probe(measured.probe), filterObstacle = filterObstacle(estimate))
     }
 
   /** What Spark does, given AQE's hints and the size of the build side, without a hash table and without a row limit. */
@@ -88,6 +99,11 @@ final case class FinishedJoin(
     else if (FinishedJoin.isCache(stage) || !isAllOfBuildSide) Strategy.LeaveToSpark
     else ofAqe.sparkStrategy(isSmall)
   }
+
+  /** What the sample of the scan says of these keys, as long as it is the only target. */
+  private def matching(sample: ProbeSample): Option[SampledKeys] =
+    if (site.exists(now => now.bounds.isDefined || now.targets.size != 1 || now.isBeforeExchange)) None
+    else (if (sketches eq RelationKeys) RelationKeys.everyKey(stage, keys) else RelationKeys.keptOf(stage, keys)).flatMap(sample.matching)
 
   private def probe(probe: ProbeFacts): ProbeFacts = {
     val targets = site.fold(if (probeScansStarted) 0 else probe.targets)(_.targets.size)

@@ -2,7 +2,7 @@ package io.aqeplugin.rules
 
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.Join
-import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.joins.SortMergeJoinExec
 import org.apache.spark.sql.internal.SQLConf
@@ -11,7 +11,7 @@ import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
 import io.aqeplugin.place.{BuildExchange, FilterTarget, FilterTargets, JoinSite}
-import io.aqeplugin.storage.{PartitionRange, ScanAdapter}
+import io.aqeplugin.storage.{KeySamples, PartitionRange, ScanAdapter}
 
 /** Estimates the joins of a physical plan whose build side has not run.
   *
@@ -80,6 +80,7 @@ private[rules] final class JoinEstimator(
     val probe = if (bare eq estimates) now.probe else probeFacts(join, buildSide, site, bare)
     // A wait is priced by the whole facts of the joins below.
     val kept = now.copy(probe = probe.copy(path = probe.path ++ sources(join, site, bare)))
+    sample(join, site, kept)
     context.state.reachedScans.note(
       kept.joinId,
       join.id,
@@ -89,6 +90,15 @@ private[rules] final class JoinEstimator(
     )
     if (site.finishedStage.isDefined) kept
     else kept.copy(waiting = Some(WaitPrice.decide(waitFacts(join, now, site), context.thresholds)))
+  }
+
+  /** Begins to sample a large scan, if it is the only one and each key of the build side may be known when the join is decided. */
+  private def sample(join: FoundJoin, site: JoinSite, estimate: JoinFacts): Unit = site.targets match {
+    case Seq(FilterTarget(scan: FileSourceScanExec, keys, _, _, _, _))
+        if join.range.isEmpty && estimate.probe.unfilteredScanRows >= context.thresholds(AqeConf.SampleMinRows) &&
+          estimate.build.rows <= context.thresholds(AqeConf.SketchMaxKeys) * RowsPerKey =>
+      context.state.sampleOnce(estimate.joinId, estimate.buildSide)(KeySamples.of(scan, keys))
+    case _ =>
   }
 
   /** What is known now of a wait that has begun. */
@@ -265,6 +275,9 @@ private[rules] final class JoinEstimator(
 }
 
 private[rules] object JoinEstimator {
+
+  /** Of a build side with more estimated rows per key that may be kept, each key is not expected to be known. */
+  private val RowsPerKey = 10.0
 
   /** How many times smaller Spark wants the side to be that it hashes. */
   private val MuchSmaller = 3

@@ -45,7 +45,7 @@ private[rules] final class UsesOfScans(context: RuleContext, estimator: JoinEsti
     val estimate = context.state.estimate(name).getOrElse(estimator.unweighed(join, buildSide, site))
     if (estimate.filterObstacle.isDefined) 1.0
     else
-      FinishedJoin.of(join, buildSide, site, context.sketches).flatMap(_.facts(estimate, context.mode, context.tables))
+      FinishedJoin.of(join, buildSide, site, context.sketches).flatMap(_.facts(estimate, context))
         .fold(alone(expected(estimate)))(alone)
   }
 

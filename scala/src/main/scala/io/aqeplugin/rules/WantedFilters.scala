@@ -220,7 +220,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   private def decided(join: FoundJoin, estimate: JoinFacts, site: JoinSite): Option[JoinDecision] =
     FinishedJoin.of(join, estimate.buildSide, site, context.sketches).flatMap { finished =>
-      context.decideOnce(nameOf(join))(finished.facts(ofPresentTargets(join, estimate, site), context.mode, context.tables))
+      context.decideOnce(nameOf(join))(finished.facts(ofPresentTargets(join, estimate, site), context))
     }
 
   /** The estimate for the targets that there are now: since it was made, the scans may have started, or turned out to be shared. */

@@ -1,7 +1,6 @@
 package io.aqeplugin.storage
 
 import java.io.{FileNotFoundException, IOException, InterruptedIOException}
-import java.security.PrivilegedExceptionAction
 import java.util.{Collections, LinkedHashMap, Map => JavaMap, Set => JavaSet}
 import java.util.concurrent.{
   ArrayBlockingQueue,
@@ -17,7 +16,7 @@ import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
-import org.apache.hadoop.security.{AccessControlException, UserGroupInformation}
+import org.apache.hadoop.security.AccessControlException
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileFormat, HadoopFsRelation, InMemoryFileIndex}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
@@ -97,6 +96,9 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     */
   def of(scan: FileSourceScanExec): Option[TableFacts] = reading(scan).flatMap(_.await())
 
+  /** Some of the table's files; the same object as long as the table's list of files is unchanged and the table is among the latest. */
+  private[storage] def files(scan: FileSourceScanExec): Option[TableFiles] = reading(scan).map(_.files)
+
   private def reading(scan: FileSourceScanExec): Option[Reading] = (PartitionedTable.of(scan), scan.relation.location) match {
     case (Some(table), index: InMemoryFileIndex) =>
       val all = IndexedFiles.of(index)
@@ -128,31 +130,36 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
   private def minute: Long = System.currentTimeMillis() / KeptMillis
 
   private def begun(snapshot: Snapshot, scan: FileSourceScanExec)(
-      list: InQuery => CompletableFuture[Listed]
+      list: UserReads => CompletableFuture[Listed]
   ): Option[Reading] = {
-    val fresh = new Reading
+    val fresh = new Reading(snapshot.roots)
     val earlier = Option(known.putIfAbsent(snapshot, fresh))
     if (earlier.isEmpty) start(fresh, snapshot, scan.relation, list)
     Some(earlier.getOrElse(fresh))
   }
 
-  private def ofFolder(table: PartitionedTable, query: InQuery): CompletableFuture[FolderSample] =
+  private def ofFolder(table: PartitionedTable, query: UserReads): CompletableFuture[FolderSample] =
     query.async(FolderSample.of(table.folder, table.columns, query.conf).getOrElse(throw new IOException(s"${table.folder} is too large")))
 
-  private def start(reading: Reading, snapshot: Snapshot, relation: HadoopFsRelation, list: InQuery => CompletableFuture[Listed]): Unit = {
+  private def start(
+      reading: Reading,
+      snapshot: Snapshot,
+      relation: HadoopFsRelation,
+      list: UserReads => CompletableFuture[Listed]
+  ): Unit = {
     def end(facts: Option[TableFacts]): Unit = {
       if (facts.isEmpty) { val _ = known.remove(snapshot, reading) }
       reading.end(facts)
     }
     try {
-      // With the conf with which the query will open the files: its user may not be the driver's, and a read may have credentials of its
-      // own.
-      val query =
-        new InQuery(UserGroupInformation.getCurrentUser, relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options))
+      val query = UserReads.of(relation, readers)
       val _ = list(query)
-        .thenCompose[Option[TableFacts]](listed =>
-          facts(listed, snapshot.schema, readerOf(relation.fileFormat), reading, query)(noteUnreadable(snapshot.roots, _))
-        )
+        .thenCompose[Option[TableFacts]] { listed =>
+          val _ = reading.files.sample.complete(listed.sample)
+          facts(listed, snapshot.schema, readerOf(relation.fileFormat), reading, query)(
+            noteUnreadable(snapshot.roots, "its rows are estimated without footers", _)
+          )
+        }
         // A file that cannot be read fails the query only when the query itself reads it.
         .whenComplete((found, _) => end(Option(found).flatten))
     } catch {
@@ -165,7 +172,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       schema: StructType,
       reader: Option[FooterSummary.Reader],
       reading: Reading,
-      query: InQuery
+      query: UserReads
   )(noteFailure: Throwable => Unit): CompletableFuture[Option[TableFacts]] = {
     val sampledBytes = listed.sample.map(_.getLen).sum
     reader.filter(_ => listed.bytes >= MinTableBytes && sampledBytes > 0) match {
@@ -182,12 +189,17 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     }
   }
 
-  private def noteUnreadable(folders: Seq[String], error: Throwable): Unit = error match {
-    case wrapped: CompletionException if Option(wrapped.getCause).isDefined => noteUnreadable(folders, wrapped.getCause)
+  /** Counts a table with an unreadable file as one fault.
+    *
+    * @param left
+    *   what happens without the file
+    */
+  private[storage] def noteUnreadable(folders: Seq[String], left: String, error: Throwable): Unit = error match {
+    case wrapped: CompletionException if Option(wrapped.getCause).isDefined => noteUnreadable(folders, left, wrapped.getCause)
     // Storage may be slow, a table be written anew while it is read, and another user's.
     case _: InterruptedIOException | _: TimeoutException | _: FileNotFoundException | _: AccessControlException =>
     case _                                                                                                      =>
-      if (unreadable.add(folders)) Faults.note("footer read", s"the rows of ${folders.mkString(", ")} are estimated without footers", error)
+      if (unreadable.add(folders)) Faults.note("footer read", s"of ${folders.mkString(", ")}, $left", error)
   }
 
   private def listed(bytes: Long, files: Seq[FileStatus]): Listed = {
@@ -198,14 +210,6 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
   /** The positions of the files whose footers are read. */
   private def spread(files: Int): Seq[Int] =
     if (files <= MaxFooters) 0 until files else (0 until MaxFooters).map(i => (i.toLong * (files - 1) / (MaxFooters - 1)).toInt)
-
-  /** Reads as the user of a query, with its conf. */
-  private final class InQuery(user: UserGroupInformation, val conf: Configuration) {
-    def async[A](read: => A): CompletableFuture[A] = {
-      val action: PrivilegedExceptionAction[A] = () => read
-      CompletableFuture.supplyAsync[A](() => user.doAs(action), readers)
-    }
-  }
 }
 
 /** The footers, shared by all sessions of the application. */
@@ -237,17 +241,31 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   private final case class Listed(bytes: Long, sample: Seq[FileStatus])
 
   /** A table whose footers are being read or have been read. */
-  private final class Reading {
+  private final class Reading(roots: Seq[String]) {
+    val files = new TableFiles(roots)
     private val facts = new CompletableFuture[Option[TableFacts]]()
     private val deadlineNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MaxMillis)
 
-    def end(found: Option[TableFacts]): Unit = { val _ = facts.complete(found) }
+    def end(found: Option[TableFacts]): Unit = {
+      val _ = (facts.complete(found), files.sample.complete(Nil))
+    }
     def isEnded: Boolean = facts.isDone
 
     def await(): Option[TableFacts] =
       try facts.get(math.max(0L, deadlineNanos - System.nanoTime()), TimeUnit.NANOSECONDS)
       catch { case _: TimeoutException => None }
   }
+}
+
+/** Files of a table in one state of its list of files.
+  *
+  * @param folders
+  *   those of the table, or the one that its partitions are in
+  */
+private[storage] final class TableFiles(val folders: Seq[String]) {
+
+  /** A few files, spread evenly over the table, once they are listed; none if they could not be. */
+  val sample = new CompletableFuture[Seq[FileStatus]]()
 }
 
 /** The threads that read footers. A storage that hangs blocks all of them and then fills the queue; further files are not read. */

@@ -233,7 +233,18 @@ object EventSchema {
         "",
         "the keys reach no scan that could be filtered, but inputs of exchanges, of which `scanRows` are the rows",
         required = false
-      )
+      ),
+      FieldSchema("sample", "SampledKeys", "", "a sample of the only scan, if the build keys are known one by one", required = false)
+    )
+  )
+
+  private val Sample = ObjectSchema(
+    "SampledKeys",
+    "sampled rows of the probe side's scan",
+    Seq(
+      FieldSchema("rows", "integer", "rows", "rows of the sample"),
+      FieldSchema("matches", "integer", "rows", "those of them whose key is one of the build side's"),
+      FieldSchema("independentRows", "number", "rows", "so many rows, drawn one by one, would say as much")
     )
   )
 
@@ -497,6 +508,7 @@ object EventSchema {
       Keys,
       Bucket,
       Step,
+      Sample,
       Cluster,
       Memory,
       Wait,

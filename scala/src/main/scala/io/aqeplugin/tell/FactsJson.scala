@@ -120,7 +120,18 @@ private[tell] object FactsJson {
     probe.path.foreach(step => path.add(writeStep(step)))
     put(node, "scanRowsBefore", probe.scanRowsBefore)
     node.put("beforeExchange", probe.beforeExchange)
+    probe.sample.fold(node.putNull("sample")) { sample =>
+      node.putObject("sample").put("rows", sample.rows).put("matches", sample.matches).put("independentRows", sample.independentRows)
+      node
+    }
   }
+
+  private def readSample(fields: JsonFields): Either[String, SampledKeys] =
+    for {
+      rows <- fields.long("rows")
+      matches <- fields.long("matches")
+      independentRows <- fields.double("independentRows")
+    } yield SampledKeys(rows, matches, independentRows)
 
   private def writeStep(step: PathStep): ObjectNode = {
     val node = JsonFields.emptyObject.put("work", step.name).put("rows", step.rows)
@@ -197,6 +208,7 @@ private[tell] object FactsJson {
     path <- fields.optionalInners("path")(readStep)
     scanRowsBefore <- fields.optionalLong("scanRowsBefore")
     beforeExchange <- fields.optionalBoolean("beforeExchange")
+    sample <- fields.optionalInner("sample")(readSample)
   } yield ProbeFacts(
     rows,
     scanRows,
@@ -211,7 +223,8 @@ private[tell] object FactsJson {
     otherUses.getOrElse(0.0),
     path,
     scanRowsBefore,
-    beforeExchange.contains(true)
+    beforeExchange.contains(true),
+    sample
   )
 
   private def writeKeys(keys: KeyFacts): ObjectNode = {

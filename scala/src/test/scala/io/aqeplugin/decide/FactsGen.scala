@@ -123,6 +123,7 @@ object FactsGen {
     path <- Gen.resize(4, Gen.listOf(pathStep))
     rowsBefore <- Gen.frequency(3 -> Gen.const(None), 1 -> Gen.some(count))
     beforeExchange <- Gen.prob(0.2)
+    sample <- Gen.option(sampledKeys)
   } yield ProbeFacts(
     rows,
     scanRows,
@@ -137,8 +138,15 @@ object FactsGen {
     otherUses,
     path,
     rowsBefore,
-    beforeExchange
+    beforeExchange,
+    sample
   )
+
+  val sampledKeys: Gen[SampledKeys] = for {
+    rows <- Gen.choose(0L, 10000L)
+    matches <- Gen.choose(0L, rows)
+    independent <- Gen.choose(1.0, math.max(1.0, rows.toDouble))
+  } yield SampledKeys(rows, matches, independent)
 
   val waitDecision: Gen[WaitDecision] = for {
     waits <- Gen.prob(0.5)

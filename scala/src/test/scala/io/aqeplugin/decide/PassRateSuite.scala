@@ -50,6 +50,25 @@ class PassRateSuite extends AnyFunSuite {
     about(1000 / 100000.0 * limits(AqeConf.FilterCompositeFactor))(estimate(composite, base.probe.copy(scanRows = 100000)))
   }
 
+  test("a composite key with several build rows has several probe rows too, and is estimated like any other") {
+    val repeated = base.build.copy(rows = 10000, originRows = Some(10040), keys = oneKey.copy(columns = 3, distinct = Some(500)))
+    assert(estimate(repeated, base.probe.copy(scanRows = 1000000)) > 0.9)
+    val nearlyUnique = repeated.copy(keys = repeated.keys.copy(distinct = Some(7500)))
+    assert(estimate(nearlyUnique, base.probe.copy(scanRows = 100000000)) < 0.001)
+  }
+
+  test("an estimate outside the interval of a sample moves to its nearer end, and another one stays") {
+    val tenth = base.build.copy(originRows = Some(10000))
+    def sampled(matches: Long): PassRateEstimate = {
+      val facts = base.copy(build = tenth, probe = base.probe.copy(sample = Some(SampledKeys(6000, matches, 3000))))
+      PassRate.estimate(facts, FilterSize.of(facts.build, limits), limits)
+    }
+    assert(sampled(610) == PassRateEstimate(0.1, PassRateSource.Rows))
+    assert(sampled(3000).source == PassRateSource.Sample)
+    assert(sampled(3000).value > 0.48 && sampled(3000).value < 0.5, "two deviations of 3,000 rows below a half")
+    assert(sampled(0).source == PassRateSource.Sample && sampled(0).value < 0.002)
+  }
+
   test("with both distributions known, the pass rate is share in range times key ratio") {
     val probe = base.probe.copy(keys = Some(oneKey.copy(distinct = Some(1000), min = Some(0), max = Some(999))))
     val build = base.build.copy(keys = oneKey.copy(distinct = Some(50), min = Some(0), max = Some(99)))

@@ -44,6 +44,7 @@ object WaitVectorSuite {
     "wait.keptPerPredicate",
     "wait.limit",
     "sketch.maxKeys",
+    "sample.minRows",
     "filter.inListMaxKeys",
     "filter.buildTimeout",
     "filter.slotTimeout",

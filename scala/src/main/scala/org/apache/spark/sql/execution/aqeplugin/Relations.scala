@@ -3,9 +3,10 @@ package org.apache.spark.sql.execution.aqeplugin
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.BindReferences.bindReferences
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, BroadcastExchangeLike}
-import org.apache.spark.sql.execution.joins.{HashedRelation, HashedRelationBroadcastMode, HashedRelationWithAllNullKeys}
+import org.apache.spark.sql.execution.joins.{HashJoin, HashedRelation, HashedRelationBroadcastMode, HashedRelationWithAllNullKeys}
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
 
@@ -37,6 +38,24 @@ object Relations {
   def keysOf(broadcast: BroadcastExchangeLike): Option[Seq[Expression]] = broadcast match {
     case BroadcastExchangeExec(HashedRelationBroadcastMode(keys, _), _) => Some(keys)
     case _                                                              => None
+  }
+
+  /** Whether the relation of a broadcast is looked up by `keys`, over the columns of `output`. */
+  def isLookedUpBy(broadcast: BroadcastExchangeLike, keys: Seq[Expression], output: Seq[Attribute]): Boolean =
+    keysOf(broadcast).contains(bindReferences(HashJoin.rewriteKeyExpr(keys), output))
+
+  /** Tells whether rows find one in the relation.
+    *
+    * @param keys
+    *   over the columns of the rows, of the types of those that the relation is looked up by
+    */
+  def lookup(relation: Any, keys: Seq[Expression], columns: Seq[Attribute]): (InternalRow, Long) => Boolean = relation match {
+    case HashedRelationWithAllNullKeys => (_, _) => false
+    case relation: HashedRelation      =>
+      val copy = relation.asReadOnlyCopy()
+      val key = UnsafeProjection.create(HashJoin.rewriteKeyExpr(keys), columns)
+      (row, _) => copy.get(key(row)) != null
+    case other => throw new IllegalArgumentException(s"no relation of a hash join: ${other.getClass.getName}")
   }
 
   /** Every build row, except those with a null key; or the reason why the rows are not read. The iterator reuses its row. */

@@ -1,0 +1,28 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+
+import io.aqeplugin.decide.SampledKeys
+
+/** Sampled rows of the scan that a join's keys reach. */
+trait ProbeSample {
+
+  /** How many of the rows have one of the build side's keys; none while the rows are being read, and if they could not be. */
+  def matching(build: BuildKeys): Option[SampledKeys]
+}
+
+/** The keys of a finished build side, each of which is known. */
+trait BuildKeys {
+
+  /** Tells whether rows have one of them.
+    *
+    * @param keys
+    *   the keys of the rows, in the order of the join's keys
+    * @param columns
+    *   those of the rows
+    * @return
+    *   takes a row without a null in its key, and the code of the key; for one thread
+    */
+  def have(keys: Seq[Expression], columns: Seq[Attribute]): (InternalRow, Long) => Boolean
+}
