@@ -44,9 +44,8 @@ object PassRateSource {
   * The filters of other joins on the probe side's scans are taken as independent: of the rows that they leave, the same
   * share passes.
   *
-  * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build key then has about
-  * one probe row, so the pass rate is at most build keys / probe rows × `filter.compositeFactor`, unless the keys before are known, or the build
-  * side has several rows of a key.
+  * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build row then has about
+  * one probe row, so the pass rate is at most build rows / probe rows × `filter.compositeFactor`, unless the keys before are known.
   *
   * Real keys have not all the same number of rows. Where rows of the probe side's scan were sampled and the build keys are known one by one, an
   * estimate outside the sample's confidence interval moves to the nearer end ([[SampledKeys.bounded]]).
@@ -177,13 +176,8 @@ object PassRate {
     else {
       // A row whose key has a null is no key.
       val rows = math.max(0.0, facts.build.rows.toDouble - math.max(0L, facts.build.keys.nulls.getOrElse(0L)))
-      val keys = facts.build.keys.distinct.filter(_ >= 0).fold(rows)(distinct => math.min(distinct.toDouble, rows))
-      if (keys * RowsOfRepeatedKeys <= rows) None
-      else Some(share(keys / facts.probe.unfilteredScanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))
+      Some(share(rows / facts.probe.unfilteredScanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))
     }
-
-  // With so many rows a key on the build side, the probe side has several too.
-  private val RowsOfRepeatedKeys = 2
 
   private def share(value: Double): Double = math.max(0.0, math.min(1.0, value))
 }

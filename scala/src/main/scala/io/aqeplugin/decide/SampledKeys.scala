@@ -40,34 +40,34 @@ object SampledKeys {
   /** Of an interval that has the true share in 95 % of the cases. */
   private val Deviations = 2.0
 
-  /** The sample of these blocks, each of rows that lie side by side.
+  /** What these blocks say together.
     *
-    * The rows count as independent as far as the blocks resemble each other: by how much the shares of the blocks differ more than those of
-    * random rows would (the design effect of Kish, "Survey Sampling", 1965, estimated as Pearson's chi-square by its degrees of freedom). Two
-    * shares are compared, that of the matches and that of the keys up to the median, because a sample without matches says nothing of how
-    * they lie.
+    * Their rows count as independent as far as the blocks resemble each other: by how much the shares of the blocks differ more than those of
+    * random rows would (the design effect of Kish, "Survey Sampling", 1965, estimated as Pearson's chi-square by its degrees of freedom). Compared
+    * are the shares of the matches, of the nulls, and of the keys up to the median: few matches, or none, do not show how they lie.
     *
-    * @param blocks
-    *   for each block, the codes of the keys without a null
-    * @param rows
-    *   for each block, all of its rows
     * @return
     *   none if there are fewer than two blocks with rows
     */
-  def of(blocks: Seq[Array[Long]], rows: Seq[Int])(isBuildKey: Long => Boolean): Option[SampledKeys] = {
-    val found = blocks.zip(rows).filter(_._2 > 0)
+  def of(blocks: Seq[SampledBlock]): Option[SampledKeys] = {
+    val found = blocks.filter(_.rows > 0)
     if (found.size < 2) None
     else {
-      val sizes = found.map(_._2)
-      val matches = found.map(_._1.count(isBuildKey))
-      val sorted = found.flatMap(_._1).sorted
-      val below = sorted.lift(sorted.size / 2).map { median =>
-        val upTo = found.map(_._1.count(_ <= median))
-        // Of a key that has half of the rows, or more, all keys may be at most the median.
-        if (upTo.sum < sorted.size) upTo else found.map(_._1.count(_ < median))
-      }
-      val effect = (matches +: below.toSeq).map(overdispersion(_, sizes)).foldLeft(1.0)(math.max)
-      Some(SampledKeys(sizes.sum.toLong, matches.sum.toLong, math.max(1.0, sizes.sum / effect)))
+      val sizes = found.map(_.rows)
+      val rows = sizes.sum
+      val compared = Seq(found.map(_.matches), found.map(_.nulls)) ++ found.map(_.places).transpose.flatMap(upToMedian)
+      val effect = compared.map(overdispersion(_, sizes)).foldLeft(1.0)(math.max)
+      Some(SampledKeys(rows.toLong, found.map(_.matches).sum.toLong, math.max(1.0, rows / effect)))
+    }
+  }
+
+  /** For each block, its values up to the median of all. */
+  private def upToMedian(blocks: Seq[Array[Long]]): Option[Seq[Int]] = {
+    val sorted = blocks.flatten.sorted
+    sorted.lift(sorted.size / 2).map { median =>
+      val upTo = blocks.map(_.count(_ <= median))
+      // Of a value that half of the rows have, or more, all may be at most the median.
+      if (upTo.sum < sorted.size) upTo else blocks.map(_.count(_ < median))
     }
   }
 
@@ -84,4 +84,19 @@ object SampledKeys {
       squares.sum / variance / (counts.size - 1)
     }
   }
+}
+
+/** Sampled rows that lie side by side.
+  *
+  * @param rows
+  *   all of them
+  * @param matches
+  *   those whose key is one of the build side's
+  * @param places
+  *   for each column of the key, numbers in the order of its values, of the rows without a null in their key
+  */
+final case class SampledBlock(rows: Int, matches: Int, places: Seq[Array[Long]]) {
+
+  /** Rows with a null in their key. */
+  def nulls: Int = rows - places.headOption.fold(0)(_.length)
 }

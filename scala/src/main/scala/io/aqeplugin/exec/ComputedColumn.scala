@@ -76,5 +76,5 @@ private[exec] object ComputedColumn {
 /** The value of a key cannot be computed for a row, as with `CAST(text AS DATE)` for a text that is no date. The row may never reach the join,
   * so this is no fault: rows that cannot be checked pass.
   */
-private[exec] final class KeyNotComputed(cause: Throwable)
+private[aqeplugin] final class KeyNotComputed(cause: Throwable)
     extends RuntimeException("a key cannot be computed for a row", cause, false, false)

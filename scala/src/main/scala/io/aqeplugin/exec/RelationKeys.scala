@@ -39,7 +39,7 @@ object RelationKeys extends KeySketches {
 
   /** The keys, if each is known without reading them now. */
   def keptOf(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys] =
-    known(stage, keys).flatMap(_.codes).map(codes => (_, _) => (_, code) => Arrays.binarySearch(codes, code) >= 0)
+    known(stage, keys).flatMap(_.codes).map(codes => (_, _) => Some((_, code) => Arrays.binarySearch(codes, code) >= 0))
 
   /** The keys, if each is known or the relation of a small broadcast can be asked. */
   def everyKey(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys] = keptOf(stage, keys).orElse(stage match {
@@ -51,7 +51,8 @@ object RelationKeys extends KeySketches {
     rows <- StageReader.rows(stage) if rows <= MostRowsCounted && isAtHand(stage)
     if Relations.isLookedUpBy(stage.broadcast, keys, stage.output)
     relation <- orNone(Some(relationOf(stage)))
-  } yield Relations.lookup(relation, _, _)
+    types = keys.map(_.dataType)
+  } yield (probeKeys, columns) => Relations.lookup(relation, types, probeKeys, columns)
 
   private def ofRelation(stage: BroadcastQueryStageExec, keys: Seq[Expression]): Option[KeyFacts] = for {
     rows <- StageReader.rows(stage) if rows <= MostRowsCounted

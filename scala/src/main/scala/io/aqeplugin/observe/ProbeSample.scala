@@ -8,8 +8,12 @@ import io.aqeplugin.decide.SampledKeys
 /** Sampled rows of the scan that a join's keys reach. */
 trait ProbeSample {
 
-  /** How many of the rows have one of the build side's keys; none while the rows are being read, and if they could not be. */
-  def matching(build: BuildKeys): Option[SampledKeys]
+  /** How many of the rows have one of the build side's keys; none while the rows are being read, and if they could not be.
+    *
+    * @param build
+    *   the keys, asked for if there are rows
+    */
+  def matching(build: => Option[BuildKeys]): Option[SampledKeys]
 }
 
 /** The keys of a finished build side, each of which is known. */
@@ -22,7 +26,7 @@ trait BuildKeys {
     * @param columns
     *   those of the rows
     * @return
-    *   takes a row without a null in its key, and the code of the key; for one thread
+    *   takes a row without a null in its key, and the code of the key; for one thread. None if the keys cannot be compared
     */
-  def have(keys: Seq[Expression], columns: Seq[Attribute]): (InternalRow, Long) => Boolean
+  def have(keys: Seq[Expression], columns: Seq[Attribute]): Option[(InternalRow, Long) => Boolean]
 }

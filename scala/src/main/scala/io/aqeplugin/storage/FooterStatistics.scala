@@ -7,6 +7,7 @@ import java.util.concurrent.{
   CompletableFuture,
   CompletionException,
   Executor,
+  RejectedExecutionException,
   ThreadPoolExecutor,
   TimeUnit,
   TimeoutException
@@ -33,8 +34,22 @@ import io.aqeplugin.observe.TableFacts
   * @param ranges
   *   smallest and largest value by column name, in the units of the table's type; none for a column that has none, or whose type has no order of
   *   whole numbers
+  * @param groups
+  *   the row groups, of which one may be read by itself; none of ORC
+  * @param chunkBytes
+  *   bytes of the largest chunk of each column of a row group, by the name in the file
   */
-private[storage] final case class FooterSummary(rows: Long, ranges: Map[String, Option[(Long, Long)]])
+private[storage] final case class FooterSummary(
+    rows: Long,
+    ranges: Map[String, Option[(Long, Long)]],
+    groups: Seq[RowGroup] = Nil,
+    chunkBytes: Map[String, Long] = Map.empty
+)
+
+/** @param middle
+  *   the place in the file by which Spark tells in which split a row group is
+  */
+private[storage] final case class RowGroup(middle: Long, rows: Long)
 
 private[storage] object FooterSummary {
 
@@ -74,7 +89,7 @@ private[storage] object FooterSummary {
   *   the threads that read; may reject
   */
 class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSummary.Reader], readers: Executor) {
-  import FooterStatistics.{KeptMillis, Listed, MaxFooters, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot}
+  import FooterStatistics.{spread, KeptMillis, Listed, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot}
 
   private val known: JavaMap[Snapshot, Reading] = ofLatestTables
 
@@ -96,17 +111,17 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     */
   def of(scan: FileSourceScanExec): Option[TableFacts] = reading(scan).flatMap(_.await())
 
-  /** Some of the table's files; the same object as long as the table's list of files is unchanged and the table is among the latest. */
-  private[storage] def files(scan: FileSourceScanExec): Option[TableFiles] = reading(scan).map(_.files)
+  /** The row groups in some of the table's files. */
+  private[storage] def groups(scan: FileSourceScanExec): Option[TableGroups] = reading(scan).map(_.groups)
 
   private def reading(scan: FileSourceScanExec): Option[Reading] = (PartitionedTable.of(scan), scan.relation.location) match {
     case (Some(table), index: InMemoryFileIndex) =>
       val all = IndexedFiles.of(index)
-      begun(Snapshot(Seq(table.folder.toString), all, minute, scan.relation.dataSchema), scan)(
+      begun(Snapshot(Seq(table.folder.toString), all, minute, scan.relation.dataSchema, ofFolders = true), scan)(
         ofFolder(table, _).thenApply[Listed](sample => listed(math.max(sample.bytes, all.bytes), index.allFiles()))
       )
     case (Some(table), _: CatalogFileIndex) =>
-      begun(Snapshot(Seq(table.folder.toString), NoneListed, minute, scan.relation.dataSchema), scan)(
+      begun(Snapshot(Seq(table.folder.toString), NoneListed, minute, scan.relation.dataSchema, ofFolders = true), scan)(
         ofFolder(table, _).thenApply[Listed](sample => listed(sample.bytes, sample.files))
       )
     case (None, index: InMemoryFileIndex) if readerOf(scan.relation.fileFormat).isDefined =>
@@ -132,7 +147,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
   private def begun(snapshot: Snapshot, scan: FileSourceScanExec)(
       list: UserReads => CompletableFuture[Listed]
   ): Option[Reading] = {
-    val fresh = new Reading(snapshot.roots)
+    val fresh = new Reading(snapshot)
     val earlier = Option(known.putIfAbsent(snapshot, fresh))
     if (earlier.isEmpty) start(fresh, snapshot, scan.relation, list)
     Some(earlier.getOrElse(fresh))
@@ -154,12 +169,11 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     try {
       val query = UserReads.of(relation, readers)
       val _ = list(query)
-        .thenCompose[Option[TableFacts]] { listed =>
-          val _ = reading.files.sample.complete(listed.sample)
+        .thenCompose[Option[TableFacts]](listed =>
           facts(listed, snapshot.schema, readerOf(relation.fileFormat), reading, query)(
             noteUnreadable(snapshot.roots, "its rows are estimated without footers", _)
           )
-        }
+        )
         // A file that cannot be read fails the query only when the query itself reads it.
         .whenComplete((found, _) => end(Option(found).flatten))
     } catch {
@@ -183,6 +197,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
         val all = CompletableFuture.allOf(footers: _*).whenComplete((_, error) => Option(error).foreach(noteFailure))
         all.thenApply[Option[TableFacts]] { _ =>
           val found = footers.map(_.join())
+          reading.groups.end(listed.sample.zip(found))
           val rows = (found.map(_.rows).sum.toDouble / sampledBytes * listed.bytes).toLong
           Some(TableFacts(Some(RowEstimate(rows, EstimateSource.Footers)), Some(listed.bytes), FooterSummary.ranges(found)))
         }
@@ -196,8 +211,9 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     */
   private[storage] def noteUnreadable(folders: Seq[String], left: String, error: Throwable): Unit = error match {
     case wrapped: CompletionException if Option(wrapped.getCause).isDefined => noteUnreadable(folders, left, wrapped.getCause)
-    // Storage may be slow, a table be written anew while it is read, and another user's.
+    // Storage may be slow, a table be written anew while it is read, and another user's; and threads may be busy.
     case _: InterruptedIOException | _: TimeoutException | _: FileNotFoundException | _: AccessControlException =>
+    case _: RejectedExecutionException                                                                          =>
     case _                                                                                                      =>
       if (unreadable.add(folders)) Faults.note("footer read", s"of ${folders.mkString(", ")}, $left", error)
   }
@@ -207,14 +223,11 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     Listed(bytes, spread(notEmpty.size).map(notEmpty))
   }
 
-  /** The positions of the files whose footers are read. */
-  private def spread(files: Int): Seq[Int] =
-    if (files <= MaxFooters) 0 until files else (0 until MaxFooters).map(i => (i.toLong * (files - 1) / (MaxFooters - 1)).toInt)
 }
 
 /** The footers, shared by all sessions of the application. */
 object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThreads.pool) {
-  private val MaxFooters = 12
+  private[storage] val MaxFooters = 12
   private val MaxMillis = 300L
   private val MinTableBytes = 4L << 20
   private val MaxTables = 256
@@ -222,32 +235,43 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   /** How long the bytes of a table are used that were estimated from its folders: a new partition does not show in the list of the others. */
   private val KeptMillis = 60000L
 
+  /** The positions of a few of so many, evenly. */
+  private[storage] def spread(count: Int): Seq[Int] =
+    if (count <= MaxFooters) 0 until count else (0 until MaxFooters).map(i => (i.toLong * (count - 1) / (MaxFooters - 1)).toInt)
+
   /** Of a table whose partitions nobody has listed. */
   private val NoneListed = IndexedFiles(count = -1, bytes = 0L, newestMillis = 0L)
 
   /** A state of a table: its folders, or the one that its partitions are in; its files or those of the selected partitions; the minute of the
-    * reading, if folders were sampled, or the version of a Delta table; the types by which its files are read; and of a Delta table, the files
-    * that are read for the query's selection.
+    * reading, if folders were sampled, or the version of a Delta table; the types by which its files are read; of a Delta table, the files
+    * that are read for the query's selection; and whether folders were sampled.
     */
   private final case class Snapshot(
       roots: Seq[String],
       files: IndexedFiles,
       state: Long,
       schema: StructType,
-      sample: Seq[String] = Nil
-  )
+      sample: Seq[String] = Nil,
+      ofFolders: Boolean = false
+  ) {
+
+    /** Equal for all selections of a table's files, and, if folders were sampled, at all times. */
+    def table: AnyRef =
+      if (ofFolders) (roots, schema) else if (sample.nonEmpty) (roots, state, schema) else (roots, files, schema)
+  }
 
   /** The bytes of a table, and the files whose footers are read. */
   private final case class Listed(bytes: Long, sample: Seq[FileStatus])
 
   /** A table whose footers are being read or have been read. */
-  private final class Reading(roots: Seq[String]) {
-    val files = new TableFiles(roots)
+  private final class Reading(snapshot: Snapshot) {
+    val groups = new TableGroups(snapshot.table, snapshot.roots)
     private val facts = new CompletableFuture[Option[TableFacts]]()
     private val deadlineNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MaxMillis)
 
     def end(found: Option[TableFacts]): Unit = {
-      val _ = (facts.complete(found), files.sample.complete(Nil))
+      val _ = facts.complete(found)
+      groups.end(Nil)
     }
     def isEnded: Boolean = facts.isDone
 
@@ -255,17 +279,6 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
       try facts.get(math.max(0L, deadlineNanos - System.nanoTime()), TimeUnit.NANOSECONDS)
       catch { case _: TimeoutException => None }
   }
-}
-
-/** Files of a table in one state of its list of files.
-  *
-  * @param folders
-  *   those of the table, or the one that its partitions are in
-  */
-private[storage] final class TableFiles(val folders: Seq[String]) {
-
-  /** A few files, spread evenly over the table, once they are listed; none if they could not be. */
-  val sample = new CompletableFuture[Seq[FileStatus]]()
 }
 
 /** The threads that read footers. A storage that hangs blocks all of them and then fills the queue; further files are not read. */

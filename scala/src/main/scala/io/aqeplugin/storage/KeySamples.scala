@@ -1,108 +1,123 @@
 package io.aqeplugin.storage
 
 import java.util.{Collections, LinkedHashMap, Map => JavaMap}
-import java.util.concurrent.{CompletableFuture, ExecutionException, Executor, TimeUnit, TimeoutException}
+import java.util.concurrent.{CompletableFuture, Executor, TimeUnit, TimeoutException}
 
-import scala.collection.mutable
-import scala.jdk.CollectionConverters._
-import scala.util.Try
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.FileStatus
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.{Expression, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{FileFormat, HadoopFsRelation, PartitionedFile}
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
-import io.aqeplugin.decide.SampledKeys
-import io.aqeplugin.exec.KeyCoder
-import io.aqeplugin.observe.{BuildKeys, JoinKey, ProbeSample}
+import io.aqeplugin.exec.DaemonThreads
+import io.aqeplugin.observe.{JoinKey, KeyKind, ProbeSample}
 
-/** Rows of the key columns of Parquet and ORC tables, from a few places of their files: what share of them passes a filter is known before the
-  * scan runs, however the keys are distributed.
+/** Rows of the key columns of Parquet tables, from a few row groups: what share of them passes a filter is known before the scan runs, however
+  * the keys are distributed.
   *
-  * The work is bounded: the files are those of which [[FooterStatistics]] reads the footers, of which at most [[KeySamples.Blocks]] row groups
-  * or stripes are opened, and only the key columns of their first [[KeySamples.RowsOfBlock]] rows are decoded. Other threads read them, and no
-  * caller waits longer than [[KeySamples.MaxMillis]] after they have begun. The rows of the latest [[KeySamples.MaxSamples]] samples are kept
-  * while the tables' lists of files are unchanged, for all queries; a sample that is late serves the next one.
+  * The work is bounded: the row groups are those that [[FooterStatistics]] finds in the footers that it reads, and a column is read only if no
+  * chunk of it is large. Other threads read them, and no caller waits longer than [[KeySamples.MaxMillis]] after they have begun. The rows are
+  * kept for all queries while the table's list of files is unchanged, and of a table of many folders for an hour; a sample that is late serves
+  * the next query. A sample that could not be read is tried again by the next one, which may be another user's.
   *
   * @param readers
-  *   the threads that read; may reject
+  *   the threads that read
   */
 class KeySamples private[storage] (statistics: FooterStatistics, readers: Executor) {
   import KeySamples._
 
-  private val known: JavaMap[(AnyRef, Seq[String]), Reading] =
-    Collections.synchronizedMap(new LinkedHashMap[(AnyRef, Seq[String]), Reading](16, 0.75f, true) {
-      override def removeEldestEntry(eldest: JavaMap.Entry[(AnyRef, Seq[String]), Reading]): Boolean = size > MaxSamples
-    })
+  private type Key = (AnyRef, StructType)
+
+  private val known: JavaMap[Key, Reading] = Collections.synchronizedMap(new LinkedHashMap[Key, Reading](16, 0.75f, true) {
+    override def removeEldestEntry(eldest: JavaMap.Entry[Key, Reading]): Boolean = size > MaxSamples
+  })
 
   /** A sample of the columns of `keys`, which begins to be read unless it has been; none if a key is not read from the files. */
   def of(scan: FileSourceScanExec, keys: Seq[Expression]): Option[ProbeSample] = {
+    val relation = scan.relation
     val columns = keys.map(JoinKey.columnOf).distinct
-    val inFiles = scan.relation.dataSchema.filter(field => columns.exists(_.name == field.name))
-    val readable = inFiles.size == columns.size && inFiles.forall(field => !scan.relation.partitionSchema.exists(_.name == field.name))
-    if (!readable) None
+    val schema = StructType(relation.dataSchema.filter(field => columns.exists(c => c.name == field.name && c.dataType == field.dataType)))
+    val isRead = schema.size == columns.size && schema.forall(field =>
+      KeyKind.of(field.dataType).isRight && !relation.partitionSchema.exists(_.name == field.name)
+    )
+    if (!isRead || !relation.fileFormat.isInstanceOf[ParquetFileFormat]) None
     else
-      statistics.files(scan).map { files =>
-        val schema = StructType(inFiles)
-        val fresh = new Reading
-        val reading = Option(known.putIfAbsent((files, schema.names.toSeq), fresh)).getOrElse {
-          start(fresh, files, scan.relation, schema)
-          fresh
-        }
-        new Sample(reading, schema.names.toSeq.flatMap(name => columns.find(_.name == name)), keys)
+      statistics.groups(scan).map { groups =>
+        val reading = readingOf((groups.table, schema), groups, relation)
+        new SampledRows(() => reading.await(), schema.flatMap(field => columns.find(_.name == field.name)), keys)
       }
   }
 
-  private def start(reading: Reading, files: TableFiles, relation: HadoopFsRelation, schema: StructType): Unit =
+  private def readingOf(key: Key, groups: TableGroups, relation: HadoopFsRelation): Reading = {
+    val fresh = new Reading
+    val reading = known.merge(key, fresh, (earlier, now) => if (earlier.isOld) now else earlier)
+    if (reading eq fresh) start(fresh, key, groups, relation)
+    reading
+  }
+
+  private def start(reading: Reading, key: Key, groups: TableGroups, relation: HadoopFsRelation): Unit = {
+    def end(found: Option[Blocks]): Unit = {
+      if (found.isEmpty) { val _ = known.remove(key, reading) }
+      reading.end(found)
+    }
     try {
       val reads = UserReads.of(relation, readers)
-      val _ = files.sample
-        .thenCompose[Seq[Array[InternalRow]]](sample => blocks(sample, relation, schema, reads))
+      val _ = groups.found
+        .thenCompose[Blocks](blocks(_, relation, key._2, reads))
         .whenComplete { (found, error) =>
-          Option(error).foreach(statistics.noteUnreadable(files.folders, "filters are estimated without a sample of its keys", _))
-          reading.end(Option(found))
+          Option(error).foreach(statistics.noteUnreadable(groups.folders, "filters are estimated without a sample of its keys", _))
+          end(Option(found))
         }
     } catch {
-      case NonFatal(_) => reading.end(None)
+      case NonFatal(_) => end(None)
     }
+  }
 
-  private def blocks(
-      files: Seq[FileStatus],
-      relation: HadoopFsRelation,
-      schema: StructType,
-      reads: UserReads
-  ): CompletableFuture[Seq[Array[InternalRow]]] = {
-    // Without a task, only batches are closed.
-    val isReadable = relation.fileFormat.supportBatch(relation.sparkSession, schema)
-    if (files.isEmpty || !isReadable) CompletableFuture.completedFuture(Nil)
+  private def blocks(from: FoundGroups, relation: HadoopFsRelation, schema: StructType, reads: UserReads): CompletableFuture[Blocks] = {
+    val chunks = schema.names.toSeq.map(from.chunkBytes.get)
+    val isSmall = chunks.forall(_.isDefined) && chunks.flatten.sum <= MaxChunkBytes
+    // Without a task, only the reader of batches is closed.
+    if (from.groups.size < FewestBlocks || !isSmall || !relation.fileFormat.supportBatch(relation.sparkSession, schema))
+      CompletableFuture.completedFuture(Nil)
     else
-      reads.async(readerOf(relation, schema, reads)).thenCompose[Seq[Array[InternalRow]]] { read =>
-        val each = math.max(1, Blocks / files.size)
-        val parts = for (file <- files; part <- 0 until each) yield {
-          def position(of: Int): Long = (file.getLen.toDouble * of / each).toLong
-          reads.async(firstRows(file, position(part), position(part + 1), schema)(read))
+      reads.async(readerOf(relation, schema, reads)).thenCompose[Blocks] { read =>
+        val parts = from.groups.zipWithIndex.map { case ((file, group), i) => reads.async(rowsOf(file, group, i, schema)(read)) }
+        CompletableFuture.allOf(parts: _*).thenApply[Blocks] { _ =>
+          val found = parts.map(_.join())
+          if (found.flatten.map(_.getSizeInBytes.toLong).sum <= MaxKeptBytes) found else Nil
         }
-        CompletableFuture.allOf(parts: _*).thenApply[Seq[Array[InternalRow]]](_ => parts.map(_.join()).filter(_.nonEmpty))
       }
   }
 }
 
 /** The samples, shared by all sessions of the application. */
-object KeySamples extends KeySamples(FooterStatistics, FooterThreads.pool) {
-  private[storage] val Blocks = 12
+object KeySamples extends KeySamples(FooterStatistics, DaemonThreads.pool("aqe-plugin-samples", 2)) {
+
+  /** A few neighbouring rows of each of some row groups. */
+  private[storage] type Blocks = Seq[Array[UnsafeRow]]
+
+  private type Reader = PartitionedFile => Iterator[Any]
+
   private val RowsOfBlock = 512
 
   /** Of fewer blocks is not known how they differ. */
-  private[storage] val FewestBlocks = 4
-  private val MaxSamples = 64
-  private val MaxMillis = 100L
+  private val FewestBlocks = 4
 
-  private type Reader = PartitionedFile => Iterator[Any]
+  // The reader takes a whole chunk of a column into memory, and two are read at a time.
+  private val MaxChunkBytes = 16L << 20
+  private val MaxKeptBytes = 1L << 20
+  private val MaxSamples = 32
+  private val MaxMillis = 100L
+  private val KeptNanos = TimeUnit.HOURS.toNanos(1)
+
+  /** Multiples of it, without their whole part, are spread evenly, however many there are. */
+  private val GoldenRatio = 0.6180339887498949
 
   private def readerOf(relation: HadoopFsRelation, schema: StructType, reads: UserReads): Reader =
     relation.fileFormat.buildReaderWithPartitionValues(
@@ -115,26 +130,22 @@ object KeySamples extends KeySamples(FooterStatistics, FooterThreads.pool) {
       reads.conf
     )
 
-  /** The first rows of the row groups or stripes that begin in a part of a file; none if no one does. */
-  private def firstRows(file: FileStatus, start: Long, end: Long, schema: StructType)(read: Reader): Array[InternalRow] = {
-    val part =
-      PartitionedFile(
-        InternalRow.empty,
-        SparkPath.fromFileStatus(file),
-        start,
-        end - start,
-        Array.empty,
-        file.getModificationTime,
-        file.getLen
-      )
-    val found = read(part)
+  /** Neighbouring rows of a row group, in each row group at another place: the first rows of all of them may have the smallest keys. */
+  private def rowsOf(file: FileStatus, group: RowGroup, index: Int, schema: StructType)(read: Reader): Array[UnsafeRow] = {
+    val place = (index + 1) * GoldenRatio
+    val first = ((group.rows - RowsOfBlock).max(0L) * (place - place.floor)).toLong
+    val found = read(PartitionedFile(
+      InternalRow.empty,
+      SparkPath.fromFileStatus(file),
+      group.middle,
+      length = 1L,
+      Array.empty,
+      file.getModificationTime,
+      file.getLen
+    ))
     try {
       val project = UnsafeProjection.create(schema)
-      found.flatMap {
-        case batch: ColumnarBatch => batch.rowIterator.asScala
-        case row: InternalRow     => Iterator(row)
-        case _                    => Iterator.empty
-      }.take(RowsOfBlock).map(project(_).copy(): InternalRow).toArray
+      rows(found.collect { case batch: ColumnarBatch => batch }, first).take(RowsOfBlock).map(project(_).copy()).toArray
     } finally
       found match {
         case open: AutoCloseable => open.close()
@@ -142,39 +153,29 @@ object KeySamples extends KeySamples(FooterStatistics, FooterThreads.pool) {
       }
   }
 
-  /** A sample that is being read or has been read. */
-  private final class Reading {
-    private val blocks = new CompletableFuture[Option[Seq[Array[InternalRow]]]]()
-    private val deadlineNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MaxMillis)
-
-    def end(found: Option[Seq[Array[InternalRow]]]): Unit = { val _ = blocks.complete(found) }
-
-    def await(): Option[Seq[Array[InternalRow]]] =
-      try blocks.get(math.max(0L, deadlineNanos - System.nanoTime()), TimeUnit.NANOSECONDS).filter(_.size >= FewestBlocks)
-      catch { case _: TimeoutException | _: ExecutionException => None }
+  /** The rows from the first one on; the batches before it are not looked at. */
+  private def rows(batches: Iterator[ColumnarBatch], first: Long): Iterator[InternalRow] = {
+    var before = 0L // once per batch
+    batches.flatMap { batch =>
+      val skipped = math.min(math.max(0L, first - before), batch.numRows.toLong).toInt
+      before += batch.numRows
+      (skipped until batch.numRows).iterator.map(row => batch.getRow(row): InternalRow)
+    }
   }
 
-  /** @param columns
-    *   those of the rows, in their order
-    */
-  private final class Sample(reading: Reading, columns: Seq[Attribute], keys: Seq[Expression]) extends ProbeSample {
-    // A key that is computed may throw, as it will in the query.
-    override def matching(build: BuildKeys): Option[SampledKeys] =
-      reading.await().flatMap(blocks => Try(among(blocks, build)).toOption.flatten)
+  /** A sample that is being read or has been read. */
+  private final class Reading {
+    private val blocks = new CompletableFuture[Option[Blocks]]()
+    private val startNanos = System.nanoTime()
 
-    private def among(blocks: Seq[Array[InternalRow]], build: BuildKeys): Option[SampledKeys] = {
-      val coder = KeyCoder(keys, columns)
-      val isBuildKey = build.have(keys, columns)
-      val matching = mutable.HashSet.empty[Long]
-      val codes = blocks.map(_.flatMap { row =>
-        if (coder.hasNull(row)) None
-        else {
-          val code = coder.code(row)
-          if (!matching(code) && isBuildKey(row, code)) matching += code
-          Some(code)
-        }
-      })
-      SampledKeys.of(codes, blocks.map(_.length))(matching)
+    def isOld: Boolean = System.nanoTime() - startNanos > KeptNanos
+
+    def end(found: Option[Blocks]): Unit = { val _ = blocks.complete(found) }
+
+    def await(): Option[Blocks] = {
+      val leftNanos = startNanos + TimeUnit.MILLISECONDS.toNanos(MaxMillis) - System.nanoTime()
+      try blocks.get(math.max(0L, leftNanos), TimeUnit.NANOSECONDS)
+      catch { case _: TimeoutException => None }
     }
   }
 }

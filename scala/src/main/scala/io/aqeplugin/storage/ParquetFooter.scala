@@ -22,8 +22,12 @@ private[storage] object ParquetFooter {
     val fields = footer.getFileMetaData.getSchema.getFields.asScala
     val types = schema.map(column => column.name -> column.dataType).toMap
     val units = for (field <- fields; read <- types.get(field.getName)) yield field.getName -> unitsPerValue(field, read)
-    FooterSummary(blocks.map(_.getRowCount).sum, ranges(blocks, units.toMap))
+    val groups = blocks.map(block => RowGroup(block.getStartingPos + block.getCompressedSize / 2, block.getRowCount))
+    FooterSummary(blocks.map(_.getRowCount).sum, ranges(blocks, units.toMap), groups, chunkBytes(blocks))
   }
+
+  private def chunkBytes(rowGroups: Seq[BlockMetaData]): Map[String, Long] =
+    rowGroups.flatMap(_.getColumns.asScala).groupMapReduce(_.getPath.toArray.head)(_.getTotalSize)(math.max)
 
   /** The row count and the statistics of the given columns; throws any exception of the file system. */
   def facts(file: FileStatus, conf: Configuration, columns: Seq[FileColumn]): FooterFacts = {

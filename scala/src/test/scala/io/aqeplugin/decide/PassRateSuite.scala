@@ -50,11 +50,9 @@ class PassRateSuite extends AnyFunSuite {
     about(1000 / 100000.0 * limits(AqeConf.FilterCompositeFactor))(estimate(composite, base.probe.copy(scanRows = 100000)))
   }
 
-  test("a composite key with several build rows has several probe rows too, and is estimated like any other") {
+  test("a composite key with several build rows has several probe rows too") {
     val repeated = base.build.copy(rows = 10000, originRows = Some(10040), keys = oneKey.copy(columns = 3, distinct = Some(500)))
-    assert(estimate(repeated, base.probe.copy(scanRows = 1000000)) > 0.9)
-    val nearlyUnique = repeated.copy(keys = repeated.keys.copy(distinct = Some(7500)))
-    assert(estimate(nearlyUnique, base.probe.copy(scanRows = 100000000)) < 0.001)
+    about(0.01 * limits(AqeConf.FilterCompositeFactor))(estimate(repeated, base.probe.copy(scanRows = 1000000)))
   }
 
   test("an estimate outside the interval of a sample moves to its nearer end, and another one stays") {

@@ -18,7 +18,7 @@ class SampledKeysProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   private def sample(seed: Long)(key: (Random, Int) => Long)(isBuildKey: Long => Boolean): SampledKeys = {
     val random = new Random(seed)
     val blocks = Seq.tabulate(Blocks)(block => Array.fill(RowsOfBlock)(key(random, block)))
-    SampledKeys.of(blocks, blocks.map(_.length))(isBuildKey).getOrElse(fail("no sample"))
+    SampledKeys.of(blocks.map(keys => SampledBlock(keys.length, keys.count(isBuildKey), Seq(keys)))).getOrElse(fail("no sample"))
   }
 
   test("the interval of a sample has the true pass rate in 93 % of the cases or more, whether the rows are in order or not") {
@@ -61,10 +61,23 @@ class SampledKeysProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(math.abs(without.bounded(0.1) - 0.05) < 0.02, without)
   }
 
-  test("rows with a null match nothing, blocks without rows do not count, and a single block says nothing") {
-    val keys = Seq(Array(1L, 2L), Array(1L), Array.empty[Long])
-    assert(SampledKeys.of(keys, Seq(4, 2, 0))(_ == 1L).map(found => (found.rows, found.matches)).contains((6L, 2L)))
-    assert(SampledKeys.of(keys.take(1), Seq(4))(_ == 1L).isEmpty && SampledKeys.of(Nil, Nil)(_ == 1L).isEmpty)
+  test("nulls count as rows, blocks without rows do not count, and a single block says nothing") {
+    val blocks = Seq(SampledBlock(4, 1, Seq(Array(1L, 2L))), SampledBlock(2, 1, Seq(Array(1L))), SampledBlock(0, 0, Seq(Array.empty[Long])))
+    assert(SampledKeys.of(blocks).map(found => (found.rows, found.matches)).contains((6L, 2L)))
+    assert(SampledKeys.of(blocks.take(1)).isEmpty && SampledKeys.of(Nil).isEmpty)
+  }
+
+  test("blocks that differ in one column of the key, or in their nulls, count as blocks") {
+    def of(nulls: Int => Int, second: Int => Long): Double = {
+      val random = new Random(7)
+      val blocks = Seq.tabulate(Blocks) { block =>
+        val keyed = RowsOfBlock - nulls(block)
+        SampledBlock(RowsOfBlock, 0, Seq(Array.fill(keyed)(random.nextLong()), Array.fill(keyed)(second(block))))
+      }
+      SampledKeys.of(blocks).fold(fail("no sample"))(_.independentRows)
+    }
+    assert(of(_ => 0, _ => 1L) > Blocks * RowsOfBlock / 4.0)
+    assert(of(_ => 0, _.toLong) < 2.0 * Blocks && of(block => if (block < 3) RowsOfBlock else 0, _ => 1L) < 2.0 * Blocks)
   }
 
   test("a key that all rows have leaves nothing to compare") {

@@ -3,10 +3,11 @@ package org.apache.spark.sql.execution.aqeplugin
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, Expression, UnsafeProjection}
 import org.apache.spark.sql.catalyst.expressions.BindReferences.bindReferences
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, BroadcastExchangeLike}
 import org.apache.spark.sql.execution.joins.{HashJoin, HashedRelation, HashedRelationBroadcastMode, HashedRelationWithAllNullKeys}
+import org.apache.spark.sql.types.{DataType, IntegralType}
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
 
@@ -41,22 +42,45 @@ object Relations {
   }
 
   /** Whether the relation of a broadcast is looked up by `keys`, over the columns of `output`. */
-  def isLookedUpBy(broadcast: BroadcastExchangeLike, keys: Seq[Expression], output: Seq[Attribute]): Boolean =
-    keysOf(broadcast).contains(bindReferences(HashJoin.rewriteKeyExpr(keys), output))
+  def isLookedUpBy(broadcast: BroadcastExchangeLike, keys: Seq[Expression], output: Seq[Attribute]): Boolean = {
+    val expected = bindReferences(HashJoin.rewriteKeyExpr(keys), output)
+    keysOf(broadcast).exists(held =>
+      held.size == expected.size && held.zip(expected).forall { case (one, other) => one.semanticEquals(other) }
+    )
+  }
 
   /** Tells whether rows find one in the relation.
     *
+    * @param types
+    *   those of the keys that the relation is looked up by
     * @param keys
-    *   over the columns of the rows, of the types of those that the relation is looked up by
+    *   over the columns of the rows
+    * @return
+    *   none if a key has values that are none of its key of the relation
     */
-  def lookup(relation: Any, keys: Seq[Expression], columns: Seq[Attribute]): (InternalRow, Long) => Boolean = relation match {
-    case HashedRelationWithAllNullKeys => (_, _) => false
+  def lookup(
+      relation: Any,
+      types: Seq[DataType],
+      keys: Seq[Expression],
+      columns: Seq[Attribute]
+  ): Option[(InternalRow, Long) => Boolean] = relation match {
+    case HashedRelationWithAllNullKeys => Some((_, _) => false)
     case relation: HashedRelation      =>
-      val copy = relation.asReadOnlyCopy()
-      val key = UnsafeProjection.create(HashJoin.rewriteKeyExpr(keys), columns)
-      (row, _) => copy.get(key(row)) != null
-    case other => throw new IllegalArgumentException(s"no relation of a hash join: ${other.getClass.getName}")
+      asLookedUp(keys, types).map { found =>
+        val copy = relation.asReadOnlyCopy()
+        val key = UnsafeProjection.create(HashJoin.rewriteKeyExpr(found), columns)
+        (row, _) => copy.get(key(row)) != null
+      }
+    case _ => None
   }
+
+  /** The keys of the types by which they lie in a row of several, or side by side in a number. A single integer is a long, whatever its type. */
+  private def asLookedUp(keys: Seq[Expression], types: Seq[DataType]): Option[Seq[Expression]] =
+    if ((keys.map(_.dataType) ++ types).forall(_.isInstanceOf[IntegralType]) && keys.size == 1) Some(keys)
+    else
+      Option.when(keys.zip(types).forall { case (key, to) => Cast.canUpCast(key.dataType, to) }) {
+        keys.zip(types).map { case (key, to) => if (key.dataType == to) key else Cast(key, to) }
+      }
 
   /** Every build row, except those with a null key; or the reason why the rows are not read. The iterator reuses its row. */
   def everyRow(relation: Any): Either[Reason, Iterator[InternalRow]] = relation match {

@@ -1,0 +1,31 @@
+package io.aqeplugin.storage
+
+import java.util.concurrent.CompletableFuture
+
+import org.apache.hadoop.fs.FileStatus
+
+/** A few row groups of a table, once the footers of some of its files have been read.
+  *
+  * @param table
+  *   equal for all that are of one state of the table, as far as that is known
+  * @param folders
+  *   those of the table, or the one that its partitions are in
+  */
+private[storage] final class TableGroups(val table: AnyRef, val folders: Seq[String]) {
+
+  /** None, if the footers could not be read or know no row groups. */
+  val found = new CompletableFuture[FoundGroups]()
+
+  def end(footers: Seq[(FileStatus, FooterSummary)]): Unit = {
+    val all = footers.flatMap { case (file, footer) => footer.groups.map(file -> _) }
+    val bytes = footers.flatMap(_._2.chunkBytes).groupMapReduce(_._1)(_._2)(math.max)
+    val _ = found.complete(FoundGroups(FooterStatistics.spread(all.size).map(all), bytes))
+  }
+}
+
+/** @param groups
+  *   spread evenly over the files
+  * @param chunkBytes
+  *   bytes of the largest chunk of each column of a row group, by the name in the file
+  */
+private[storage] final case class FoundGroups(groups: Seq[(FileStatus, RowGroup)], chunkBytes: Map[String, Long])
