@@ -25,6 +25,8 @@ import io.aqeplugin.storage.ScanAdapter
   *   computed from a part of a group may fail
   * @param exits
   *   the inputs of the exchanges above, the lowest first
+  * @param beside
+  *   plans, one of which must have the filter as well, or else there would be more rows above the node; empty if there would not
   */
 final case class FilterTarget(
     node: SparkPlan,
@@ -32,7 +34,8 @@ final case class FilterTarget(
     above: Seq[SparkPlan],
     wholeGroups: Boolean,
     isScan: Boolean = true,
-    exits: Seq[FilterTargets.Exit] = Nil
+    exits: Seq[FilterTargets.Exit] = Nil,
+    beside: Seq[SparkPlan] = Nil
 ) {
 
   /** The column that each key reads. */
@@ -70,8 +73,16 @@ object FilterTargets {
     *   whether one of them makes groups of the rows with one key that must be kept or dropped as a whole
     * @param exits
     *   the inputs of the exchanges among them, the lowest first
+    * @param beside
+    *   as of a target
     */
-  private[place] final case class Path(operators: List[SparkPlan], total: Boolean, wholeGroups: Boolean, exits: List[Exit] = Nil) {
+  private[place] final case class Path(
+      operators: List[SparkPlan],
+      total: Boolean,
+      wholeGroups: Boolean,
+      exits: List[Exit] = Nil,
+      beside: Seq[SparkPlan] = Nil
+  ) {
     def under(plan: SparkPlan): Path = copy(plan :: operators, total && Lineage.evaluated(plan).forall(Total(_)))
   }
 
@@ -85,7 +96,7 @@ object FilterTargets {
       if (isScan(node) || !isCoalescedAsOne(node) || isWithinOneNode) None
       else
         for (ofNode <- keysOf(node, keys) if ofNode.forall(Total(_)))
-          yield FilterTarget(node, ofNode, path.operators, path.wholeGroups, isScan = false, path.exits)
+          yield FilterTarget(node, ofNode, path.operators, path.wholeGroups, isScan = false, path.exits, path.beside)
 
     /** Whether the exchange is inside what Spark made of one logical node, as of an aggregate with `DISTINCT`, above another exchange that has
       * not run. When that starts, AQE marks all that it finds below the node as the node's, and would mark the filter's source too. Operators
@@ -102,7 +113,7 @@ object FilterTargets {
     case scan if isScan(scan)        =>
       val found = if (isCoalescedAsOne(scan)) keysOf(scan, keys) else None
       found.filter(_.forall(Total(_)) || !path.wholeGroups && readsInOrder(scan))
-        .map(FilterTarget(scan, _, path.operators, path.wholeGroups, isScan = true, path.exits)).toSeq
+        .map(FilterTarget(scan, _, path.operators, path.wholeGroups, isScan = true, path.exits, path.beside)).toSeq
     case exchange: Exchange => Lineage.steps(exchange, keys).flatMap { step =>
         val inside = path.under(exchange)
         val exit = new Exit(step.child, step.keys, inside)
@@ -142,16 +153,22 @@ object FilterTargets {
     */
   private def descend(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[FilterTarget] = {
     lazy val below = path.under(plan)
-    Lineage.steps(plan, keys).flatMap { step =>
+    val mayHaveNewRows = !path.wholeGroups && path.total
+    val (sure, more) = Lineage.steps(plan, keys).partition(_.effect != Lineage.MoreRows)
+    val found = sure.flatMap { step =>
       step.effect match {
-        case Lineage.Fewer                 => search(step.child, step.keys, below)
-        case Lineage.SomeOfAKey            => if (path.wholeGroups) Nil else search(step.child, step.keys, below)
-        case Lineage.NewRows               => if (path.wholeGroups || !path.total) Nil else search(step.child, step.keys, below)
-        case Lineage.FewerGroups(computed) =>
+        case Lineage.Fewer                      => search(step.child, step.keys, below)
+        case Lineage.SomeOfAKey                 => if (path.wholeGroups) Nil else search(step.child, step.keys, below)
+        case Lineage.NewRows | Lineage.MoreRows => if (mayHaveNewRows) search(step.child, step.keys, below) else Nil
+        case Lineage.FewerGroups(computed)      =>
           val partsMayFail = !path.total || !computed.forall(Total(_))
           search(step.child, step.keys, below.copy(wholeGroups = path.wholeGroups || partsMayFail))
       }
     }
+    // What has started is not entered, but may have the filter.
+    val beside = found.map(_.node) ++ sure.map(_.child).filter(_.exists(_.isInstanceOf[QueryStageExec]))
+    if (beside.isEmpty || !mayHaveNewRows) found
+    else found ++ more.flatMap(step => search(step.child, step.keys, below.copy(beside = beside)))
   }
 
   /** One scan for each input of a union. Scans that meet at a join hold equal keys there, so the first stands for all of them. */

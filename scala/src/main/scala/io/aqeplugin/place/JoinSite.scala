@@ -109,13 +109,16 @@ object JoinSite {
     *
     * @param isFirst
     *   whether the join's filter is not below a target already
+    * @param isFiltered
+    *   whether a plan has started with the join's filter
     */
   def judged(
       site: JoinSite,
       join: FoundJoin,
       buildSide: Side,
       guard: ReuseGuard,
-      isFirst: FilterTarget => Boolean = _ => true
+      isFirst: FilterTarget => Boolean = _ => true,
+      isFiltered: SparkPlan => Boolean = _ => false
   ): JoinSite = if (site.targets.isEmpty) site
   else {
     lazy val spark = filteredBySpark(join.child(buildSide.other))
@@ -127,7 +130,10 @@ object JoinSite {
     }
     val judgements = site.targets.map(target => target -> judge(target))
     val refused = judgements.collect { case (target, Left(code)) => (target, code) }
-    val own = judgements.collect { case (target, Right(_)) => target }
+    val allowed = judgements.collect { case (target, Right(_)) => target }
+    val own = allowed.filter { target =>
+      target.beside.isEmpty || target.beside.exists(plan => allowed.exists(_.node eq plan) || isFiltered(plan))
+    }
     val shared = refused.collect { case (target, ReasonCode.ReusedExchange) => target }
     val later =
       if (site.finishedStage.isDefined)

@@ -57,8 +57,11 @@ object Lineage {
     */
   final case class FewerGroups(computed: Seq[Expression]) extends Effect
 
-  /** Rows that would not be there: an outer join gives a null-extended row, an anti join a row that it would have left out. */
+  /** Rows that would not be there, but no more of them: an outer join gives a null-extended row. */
   case object NewRows extends Effect
+
+  /** Rows that would not be there, perhaps many: an anti join gives those that it would have left out, unless they are dropped on its other side. */
+  case object MoreRows extends Effect
 
   /** One step down: a child, the keys in terms of its output, and what dropping rows of the child does to the rows of the operator. */
   final case class Step(child: SparkPlan, keys: Seq[Expression], effect: Effect = Fewer)
@@ -190,7 +193,7 @@ object Lineage {
       val (ofLeft, ofRight) = join.joinType match {
         case RightOuter                  => (NewRows, preserved(join.right))
         case LeftOuter                   => (preserved(join.left), NewRows)
-        case LeftAnti | _: ExistenceJoin => (Fewer, NewRows)
+        case LeftAnti | _: ExistenceJoin => (Fewer, MoreRows)
         case _                           => (Fewer, Fewer)
       }
       named(join.left, keys, pairs.map(_.swap)).map(Step(join.left, _, ofLeft)).toSeq ++

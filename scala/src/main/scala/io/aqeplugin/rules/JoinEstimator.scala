@@ -94,7 +94,7 @@ private[rules] final class JoinEstimator(
 
   /** Begins to sample a large scan, if it is the only one and each key of the build side may be known when the join is decided. */
   private def sample(join: FoundJoin, site: JoinSite, estimate: JoinFacts): Unit = site.targets match {
-    case Seq(FilterTarget(scan: FileSourceScanExec, keys, _, _, _, _))
+    case Seq(FilterTarget(scan: FileSourceScanExec, keys, _, _, _, _, _))
         if join.range.isEmpty && estimate.probe.unfilteredScanRows >= context.thresholds(AqeConf.SampleMinRows) &&
           estimate.build.rows <= context.thresholds(AqeConf.SketchMaxKeys) * RowsPerKey =>
       context.state.sampleOnce(estimate.joinId, estimate.buildSide)(KeySamples.of(scan, keys))

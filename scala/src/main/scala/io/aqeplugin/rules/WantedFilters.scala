@@ -135,7 +135,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private def isFirst(join: FoundJoin, target: FilterTarget): Boolean = target.isScan || !StartedFilters.isIn(target.node, nameOf(join))
 
   private def judged(join: FoundJoin, buildSide: Side): JoinSite =
-    JoinSite.judged(reached(join, buildSide), join, buildSide, guard, isFirst(join, _))
+    JoinSite.judged(reached(join, buildSide), join, buildSide, guard, isFirst(join, _), StartedFilters.isIn(_, nameOf(join)))
 
   /** The filters that a join requests now. */
   private def of(join: FoundJoin): Seq[Placement] =

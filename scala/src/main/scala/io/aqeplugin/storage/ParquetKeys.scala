@@ -63,7 +63,8 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
   def inRanges(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Expression] =
     if (leavesOutEnough(scan, keys, tables)) keys.isInRanges else None
 
-  private def leavesOutEnough(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
+  /** Whether the ranges of the keys leave out a part of the column's range that is worth a check, as far as that is known. */
+  def leavesOutEnough(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
     tables.of(scan).flatMap(_.ranges.get(keys.column.name)).forall { case (first, last) =>
       val covered = keys.built.ranges.map { case (low, high) =>
         math.max(0.0, math.min(last, high).toDouble - math.max(first, low).toDouble + 1)
