@@ -98,7 +98,8 @@ private[infer] final class Inference(columns: Seq[Attribute], above: Seq[Express
     val conjuncts = Conditions.conjuncts(branch)
     val local = equal.plus(conjuncts)
     val inColumns = conjuncts.flatMap(implied(_, local))
-    if (!conjuncts.exists(conjunct => Knowledge.comparesColumns(conjunct) || EqualColumns.isEquality(conjunct))) Some(inColumns)
+    val comparesColumns = conjuncts.exists(conjunct => Knowledge.comparesColumns(conjunct) || EqualColumns.isEquality(conjunct))
+    if (!comparesColumns || !knowledge.solvesBranches) Some(inColumns)
     else
       knowledge.ordered.intervals(knowledge.facts ++ conjuncts).map { found =>
         inColumns ++ representatives(local).flatMap { column =>
