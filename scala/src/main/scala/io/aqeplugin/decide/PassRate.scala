@@ -14,7 +14,7 @@ object PassRateSource {
   case object KeyRange extends PassRateSource("key_range", "the distinct build keys and the probe side's key range")
   case object DistinctKeys extends PassRateSource("distinct_keys", "the distinct build keys, after and before the build side's predicates")
   case object Rows extends PassRateSource("rows", "the build side's rows, after and before its predicates")
-  case object Composite extends PassRateSource("composite_key", "the build keys per probe row, for a key of several columns")
+  case object Composite extends PassRateSource("composite_key", "the build rows per probe row, for a key of several columns")
   case object Sample extends PassRateSource("probe_sample", "the build keys among sampled rows of the probe side's scan")
   case object Unknown extends PassRateSource("unknown", "nothing: every row may pass")
 

@@ -29,9 +29,10 @@ object DaemonThreads {
     }
   }
 
-  /** At most `size` threads, which end when they have been idle for a while. */
-  def pool(name: String, size: Int): ExecutorService = {
-    val pool = new ThreadPoolExecutor(size, size, IdleSeconds, TimeUnit.SECONDS, new LinkedBlockingQueue[Runnable](), factory(name))
+  /** At most `size` threads, which end when they have been idle for a while; more than `mostWaiting` waiting tasks are rejected. */
+  def pool(name: String, size: Int, mostWaiting: Int = Int.MaxValue): ExecutorService = {
+    val queue = new LinkedBlockingQueue[Runnable](mostWaiting)
+    val pool = new ThreadPoolExecutor(size, size, IdleSeconds, TimeUnit.SECONDS, queue, factory(name))
     pool.allowCoreThreadTimeOut(true)
     pool
   }

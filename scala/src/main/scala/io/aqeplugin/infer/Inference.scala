@@ -98,8 +98,7 @@ private[infer] final class Inference(columns: Seq[Attribute], above: Seq[Express
     val conjuncts = Conditions.conjuncts(branch)
     val local = equal.plus(conjuncts)
     val inColumns = conjuncts.flatMap(implied(_, local))
-    val comparesColumns = conjuncts.exists(conjunct => Knowledge.comparesColumns(conjunct) || EqualColumns.isEquality(conjunct))
-    if (!comparesColumns || !knowledge.solvesBranches) Some(inColumns)
+    if (!Knowledge.hasComparedColumns(branch) || !knowledge.solvesBranches) Some(inColumns)
     else
       knowledge.ordered.intervals(knowledge.facts ++ conjuncts).map { found =>
         inColumns ++ representatives(local).flatMap { column =>

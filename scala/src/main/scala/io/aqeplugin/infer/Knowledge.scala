@@ -23,7 +23,8 @@ private[infer] final class Knowledge private (
   lazy val intervals: Map[ExprId, Interval] = ordered.intervals(facts).getOrElse(Map.empty)
 
   /** Whether each branch of an OR is solved together with all facts, whose own branches are solved each time. */
-  lazy val solvesBranches: Boolean = facts.map(Conditions.disjuncts(_).size).filter(_ > 1).sum <= Knowledge.MaxBranches
+  lazy val solvesBranches: Boolean =
+    facts.map(Conditions.disjuncts(_)).filter(_.exists(Knowledge.hasComparedColumns)).map(_.size).filter(_ > 1).sum <= Knowledge.MaxBranches
 
   /** Whether some of [[intervals]] may be new to Spark, which itself carries constants across equalities. */
   lazy val hasInequalities: Boolean = facts.exists(Knowledge.comparesColumns)
@@ -47,7 +48,7 @@ private[infer] object Knowledge {
   private val MaxNodes = 500
 
   /** The time to solve them grows with the square of their number: 120 branches of each of four ORs took 1.7 s to plan, 30 of each 0.1 s. */
-  private val MaxBranches = 64
+  private[infer] val MaxBranches = 128
 
   /** An expression that equals only itself. */
   private[infer] final class Instance(private val of: Expression) {
@@ -68,6 +69,10 @@ private[infer] object Knowledge {
     case comparison: BinaryComparison => comparison.references.size > 1
     case _                            => false
   }
+
+  /** Whether a branch of an OR compares columns in any way. */
+  def hasComparedColumns(branch: Expression): Boolean =
+    Conditions.conjuncts(branch).exists(conjunct => comparesColumns(conjunct) || EqualColumns.isEquality(conjunct))
 
   private def isSmall(condition: Expression): Boolean = {
     var nodes = 0

@@ -1,11 +1,12 @@
 package io.aqeplugin.place
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, FullOuter, LeftAnti, LeftOuter, RightOuter}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{QueryStageExec, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanExecBase
 import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
-import org.apache.spark.sql.execution.joins.CartesianProductExec
+import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
 
 import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.observe.{JoinKey, Total}
@@ -26,7 +27,8 @@ import io.aqeplugin.storage.ScanAdapter
   * @param exits
   *   the inputs of the exchanges above, the lowest first
   * @param beside
-  *   plans, one of which must have the filter as well, or else there would be more rows above the node; empty if there would not
+  *   the left sides of anti joins that have the node below their right sides: as long as their rows do not meet the filter too, there would be more
+  *   rows above the joins ([[FilterTargets.meets]])
   */
 final case class FilterTarget(
     node: SparkPlan,
@@ -166,10 +168,24 @@ object FilterTargets {
       }
     }
     // What has started is not entered, but may have the filter.
-    val beside = found.map(_.node) ++ sure.map(_.child).filter(_.exists(_.isInstanceOf[QueryStageExec]))
-    if (beside.isEmpty || !mayHaveNewRows) found
-    else found ++ more.flatMap(step => search(step.child, step.keys, below.copy(beside = beside)))
+    def mayMeet(side: SparkPlan) =
+      meets(side)(node => node.isInstanceOf[QueryStageExec] || found.exists(_.node eq node))
+    val left = sure.map(_.child).filter(_ => more.nonEmpty)
+    if (!mayHaveNewRows || !left.exists(mayMeet)) found
+    else found ++ more.flatMap(step => search(step.child, step.keys, below.copy(beside = path.beside ++ left)))
   }
+
+  /** Whether every row of a plan has gone through an operator that `drops` rows, and is not there if its partner was dropped. */
+  private[place] def meets(plan: SparkPlan)(drops: SparkPlan => Boolean): Boolean = drops(plan) || (plan match {
+    case union: UnionExec   => union.children.forall(meets(_)(drops))
+    case join: BaseJoinExec => join.joinType match {
+        case LeftOuter | LeftAnti | _: ExistenceJoin => meets(join.left)(drops)
+        case RightOuter                              => meets(join.right)(drops)
+        case FullOuter                               => join.children.forall(meets(_)(drops))
+        case _                                       => join.children.exists(meets(_)(drops))
+      }
+    case other => other.children.exists(meets(_)(drops))
+  })
 
   /** One scan for each input of a union. Scans that meet at a join hold equal keys there, so the first stands for all of them. */
   def ofUnion(targets: Seq[FilterTarget]): Seq[FilterTarget] = targets.foldLeft(Vector.empty[FilterTarget]) { (kept, next) =>

@@ -1,5 +1,7 @@
 package io.aqeplugin.place
 
+import scala.annotation.tailrec
+
 import org.apache.spark.sql.catalyst.expressions.{BloomFilterMightContain, Expression}
 import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
@@ -131,21 +133,31 @@ object JoinSite {
     val judgements = site.targets.map(target => target -> judge(target))
     val refused = judgements.collect { case (target, Left(code)) => (target, code) }
     val allowed = judgements.collect { case (target, Right(_)) => target }
-    val own = allowed.filter { target =>
-      target.beside.isEmpty || target.beside.exists(plan => allowed.exists(_.node eq plan) || isFiltered(plan))
-    }
     val shared = refused.collect { case (target, ReasonCode.ReusedExchange) => target }
     val later =
       if (site.finishedStage.isDefined)
-        shared.flatMap(behind(_, own)(target => isFirst(target) && judge(target) == Right(ReuseEffect.Kept)))
+        highest(shared.flatMap(behind(_, allowed)(target => isFirst(target) && judge(target) == Right(ReuseEffect.Kept))))
       else Nil
-    val targets = own ++ highest(later)
+    def isMet(node: SparkPlan, own: Seq[FilterTarget]): Boolean =
+      (own ++ later).exists(_.node eq node) || isFiltered(node) ||
+        refused.exists { case (target, code) => (target.node eq node) && code == ReasonCode.AlreadyFilteredBySpark }
+    val own = besideTheirLeft(allowed)(isMet)
+    val alone =
+      allowed.filterNot(target => own.exists(_ eq target)).map(_ -> refused.headOption.fold[ReasonCode](ReasonCode.ProbeStarted)(_._2))
+    val targets = own ++ later
     site.copy(
       targets = targets,
-      refused = refused,
-      obstacle = if (targets.nonEmpty) None else refused.headOption.map(_._2),
+      refused = refused ++ alone,
+      obstacle = if (targets.nonEmpty) None else (refused ++ alone).headOption.map(_._2),
       repeated = judgements.collect { case (target, Right(ReuseEffect.Repeated)) => target }
     )
+  }
+
+  /** Those of the targets that still have the filter on the left sides of the anti joins above them, if only these targets have it. */
+  @tailrec
+  private def besideTheirLeft(targets: Seq[FilterTarget])(isMet: (SparkPlan, Seq[FilterTarget]) => Boolean): Seq[FilterTarget] = {
+    val kept = targets.filter(_.beside.forall(FilterTargets.meets(_)(isMet(_, targets))))
+    if (kept.size == targets.size) kept else besideTheirLeft(kept)(isMet)
   }
 
   /** The first input of an exchange above a target that may have its filter, unless it reads what another target has filtered. */

@@ -57,7 +57,7 @@ object Lineage {
     */
   final case class FewerGroups(computed: Seq[Expression]) extends Effect
 
-  /** Rows that would not be there, but no more of them: an outer join gives a null-extended row. */
+  /** Rows that would not be there, but no more of them: an outer join gives a null-extended row, and `EXISTS` another value. */
   case object NewRows extends Effect
 
   /** Rows that would not be there, perhaps many: an anti join gives those that it would have left out, unless they are dropped on its other side. */
@@ -191,10 +191,11 @@ object Lineage {
       // A row of the preserved side without a partner has null for the other side's key, whatever its own key is.
       def preserved(side: SparkPlan): Effect = if (keys.forall(_.references.subsetOf(side.outputSet))) Fewer else SomeOfAKey
       val (ofLeft, ofRight) = join.joinType match {
-        case RightOuter                  => (NewRows, preserved(join.right))
-        case LeftOuter                   => (preserved(join.left), NewRows)
-        case LeftAnti | _: ExistenceJoin => (Fewer, MoreRows)
-        case _                           => (Fewer, Fewer)
+        case RightOuter       => (NewRows, preserved(join.right))
+        case LeftOuter        => (preserved(join.left), NewRows)
+        case LeftAnti         => (Fewer, MoreRows)
+        case _: ExistenceJoin => (Fewer, NewRows)
+        case _                => (Fewer, Fewer)
       }
       named(join.left, keys, pairs.map(_.swap)).map(Step(join.left, _, ofLeft)).toSeq ++
         named(join.right, keys, pairs).map(Step(join.right, _, ofRight))

@@ -131,11 +131,14 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     site.copy(targets = site.targets.filter(isFirst(join, _)))
   }
 
+  private def isStartedWith(join: FoundJoin, node: SparkPlan): Boolean =
+    node.isInstanceOf[QueryStageExec] && StartedFilters.isIn(node, nameOf(join))
+
   /** What has been filtered further down is not filtered again in front of an exchange. */
   private def isFirst(join: FoundJoin, target: FilterTarget): Boolean = target.isScan || !StartedFilters.isIn(target.node, nameOf(join))
 
   private def judged(join: FoundJoin, buildSide: Side): JoinSite =
-    JoinSite.judged(reached(join, buildSide), join, buildSide, guard, isFirst(join, _), StartedFilters.isIn(_, nameOf(join)))
+    JoinSite.judged(reached(join, buildSide), join, buildSide, guard, isFirst(join, _), isStartedWith(join, _))
 
   /** The filters that a join requests now. */
   private def of(join: FoundJoin): Seq[Placement] =

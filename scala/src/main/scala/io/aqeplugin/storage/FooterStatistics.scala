@@ -2,16 +2,7 @@ package io.aqeplugin.storage
 
 import java.io.{FileNotFoundException, IOException, InterruptedIOException}
 import java.util.{Collections, LinkedHashMap, Map => JavaMap, Set => JavaSet}
-import java.util.concurrent.{
-  ArrayBlockingQueue,
-  CompletableFuture,
-  CompletionException,
-  Executor,
-  RejectedExecutionException,
-  ThreadPoolExecutor,
-  TimeUnit,
-  TimeoutException
-}
+import java.util.concurrent.{CompletableFuture, CompletionException, Executor, RejectedExecutionException, TimeUnit, TimeoutException}
 
 import scala.util.control.NonFatal
 
@@ -271,7 +262,7 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
 
     def end(found: Option[TableFacts]): Unit = {
       val _ = facts.complete(found)
-      groups.end(Nil)
+      if (found.isEmpty) groups.fail() else groups.end(Nil)
     }
     def isEnded: Boolean = facts.isDone
 
@@ -283,14 +274,5 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
 
 /** The threads that read footers. A storage that hangs blocks all of them and then fills the queue; further files are not read. */
 private[storage] object FooterThreads {
-  private val Threads = 8
-  private val QueuedFiles = 256
-  private val IdleSeconds = 10L
-
-  val pool: Executor = {
-    val queue = new ArrayBlockingQueue[Runnable](QueuedFiles)
-    val pool = new ThreadPoolExecutor(Threads, Threads, IdleSeconds, TimeUnit.SECONDS, queue, DaemonThreads.factory("aqe-plugin-footers"))
-    pool.allowCoreThreadTimeOut(true)
-    pool
-  }
+  val pool: Executor = DaemonThreads.pool("aqe-plugin-footers", 8, mostWaiting = 256)
 }

@@ -23,7 +23,7 @@ import io.aqeplugin.observe.{JoinKey, KeyKind, ProbeSample}
   *
   * The work is bounded: the row groups are those that [[FooterStatistics]] finds in the footers that it reads, and a column is read only if no
   * chunk of it is large. Other threads read them, and no caller waits longer than [[KeySamples.MaxMillis]] after they have begun. The rows are
-  * kept for all queries while the table's list of files is unchanged, and of a table of many folders for an hour; a sample that is late serves
+  * kept for all queries for an hour, or until the table's list of files changes, unless its folders were sampled; a sample that is late serves
   * the next query. A sample that could not be read is tried again by the next one, which may be another user's.
   *
   * @param readers
@@ -69,10 +69,13 @@ class KeySamples private[storage] (statistics: FooterStatistics, readers: Execut
     try {
       val reads = UserReads.of(relation, readers)
       val _ = groups.found
-        .thenCompose[Blocks](blocks(_, relation, key._2, reads))
+        .thenCompose[Option[Blocks]] {
+          case Some(found) => blocks(found, relation, key._2, reads).thenApply(Some(_))
+          case None        => CompletableFuture.completedFuture(None)
+        }
         .whenComplete { (found, error) =>
           Option(error).foreach(statistics.noteUnreadable(groups.folders, "filters are estimated without a sample of its keys", _))
-          end(Option(found))
+          end(Option(found).flatten)
         }
     } catch {
       case NonFatal(_) => end(None)
@@ -97,7 +100,7 @@ class KeySamples private[storage] (statistics: FooterStatistics, readers: Execut
 }
 
 /** The samples, shared by all sessions of the application. */
-object KeySamples extends KeySamples(FooterStatistics, DaemonThreads.pool("aqe-plugin-samples", 2)) {
+object KeySamples extends KeySamples(FooterStatistics, DaemonThreads.pool("aqe-plugin-samples", 2, mostWaiting = 64)) {
 
   /** A few neighbouring rows of each of some row groups. */
   private[storage] type Blocks = Seq[Array[UnsafeRow]]

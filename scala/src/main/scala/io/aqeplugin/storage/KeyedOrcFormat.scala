@@ -13,7 +13,7 @@ import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types._
 import org.apache.spark.util.SerializableConfiguration
 
-/** Spark's ORC format, with conditions that all rows of a scan that are needed fulfil: stripes and row groups without such a row are not read.
+/** Spark's ORC format, with conditions of which the query needs no other rows: stripes and row groups without a row that fulfils them are not read.
   *
   * A file is read with the conditions only if its own columns have the types of the table's. ORC fails, or compares other values than Spark reads, where
   * they have not. To know that, each task reads the tail of its file once more.
@@ -74,9 +74,13 @@ private[storage] object KeyedOrcFormat {
   private def hasTypes(file: PartitionedFile, conf: Configuration, types: Map[String, DataType]): Boolean = Try {
     val path = file.toPath
     val reader = OrcFile.createReader(path, OrcFile.readerOptions(conf).filesystem(path.getFileSystem(conf)))
-    try types.forall { case (name, dataType) => columnOf(reader.getSchema, name).exists(_._1 == dataType) }
+    try isNamed(reader.getSchema) && types.forall { case (name, dataType) => columnOf(reader.getSchema, name).exists(_._1 == dataType) }
     finally reader.close()
   }.getOrElse(false)
+
+  /** Whether the columns of a file go by their names. Of files that old versions of Hive wrote, they go by their places. */
+  private def isNamed(schema: TypeDescription): Boolean =
+    schema.getCategory == TypeDescription.Category.STRUCT && !schema.getFieldNames.asScala.forall(_.startsWith("_col"))
 
   /** The type of a column of a file, and its number in the statistics; none if it has no such column, or another one of nearly the same name, or it is of a type whose order ORC and
     * Spark may see differently.

@@ -12,7 +12,9 @@ private[storage] object OrcFooter {
   def summary(file: FileStatus, conf: Configuration, schema: StructType): FooterSummary = opened(file, conf) { reader =>
     val columns =
       schema.flatMap(field => KeyedOrcFormat.columnOf(reader.getSchema, field.name).filter(_._1 == field.dataType).map(field.name -> _._2))
-    FooterSummary(reader.getNumberOfRows, columns.map { case (name, id) => name -> range(reader.getStatistics()(id)) }.toMap)
+    // Each call reads those of all columns.
+    val statistics = reader.getStatistics
+    FooterSummary(reader.getNumberOfRows, columns.map { case (name, id) => name -> range(statistics(id)).filter(r => r._1 <= r._2) }.toMap)
   }
 
   /** The row count; throws any exception of the file system. */

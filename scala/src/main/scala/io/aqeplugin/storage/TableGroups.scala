@@ -13,18 +13,20 @@ import org.apache.hadoop.fs.FileStatus
   */
 private[storage] final class TableGroups(val table: AnyRef, val folders: Seq[String]) {
 
-  /** None, if the footers could not be read or know no row groups. */
-  val found = new CompletableFuture[FoundGroups]()
+  /** None if the footers could not be read. */
+  val found = new CompletableFuture[Option[FoundGroups]]()
+
+  def fail(): Unit = { val _ = found.complete(None) }
 
   def end(footers: Seq[(FileStatus, FooterSummary)]): Unit = {
     val all = footers.flatMap { case (file, footer) => footer.groups.map(file -> _) }
     val bytes = footers.flatMap(_._2.chunkBytes).groupMapReduce(_._1)(_._2)(math.max)
-    val _ = found.complete(FoundGroups(FooterStatistics.spread(all.size).map(all), bytes))
+    val _ = found.complete(Some(FoundGroups(FooterStatistics.spread(all.size).map(all), bytes)))
   }
 }
 
 /** @param groups
-  *   spread evenly over the files
+  *   spread evenly over the files; none of a format without row groups
   * @param chunkBytes
   *   bytes of the largest chunk of each column of a row group, by the name in the file
   */

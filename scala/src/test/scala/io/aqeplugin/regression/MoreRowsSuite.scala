@@ -48,6 +48,18 @@ class MoreRowsSuite extends AnyFunSuite with PluginSession {
     assert(!filters.exists(_.contains("others")), filters)
   }
 
+  for (
+    (left, what) <- Seq(
+      "(SELECT k, v FROM plain UNION ALL SELECT explode(ks) AS k, v FROM lists)" -> "an input of a union",
+      "(SELECT /*+ BROADCAST(o) */ o.ok AS k, v FROM (SELECT explode(ks) AS k, v FROM lists) l LEFT JOIN others o ON l.k = o.ok)" -> "the null-supplying side of a left join",
+      "(SELECT /*+ BROADCAST(p) */ l.k, v FROM (SELECT explode(ks) AS k, v FROM lists) l LEFT ANTI JOIN others p ON l.k = p.ok)" -> "the right side of another anti join"
+    )
+  )
+    test(s"a filter on $what alone lets the right side of an anti join without one") {
+      val (_, filters) = compared(left)
+      assert(filters.count(_.contains("others")) <= (if (left.contains("LEFT JOIN")) 1 else 0), filters)
+    }
+
   test("an anti join whose left side is filtered has the filter on its right side too") {
     val (rows, filters) = compared("plain")
     assert(filters == Seq("parquet-others(ok)", "parquet-plain(k)") && rows.forall(_ < 40), (rows, filters))
