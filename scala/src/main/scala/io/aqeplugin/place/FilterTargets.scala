@@ -175,7 +175,7 @@ object FilterTargets {
     else found ++ more.flatMap(step => search(step.child, step.keys, below.copy(beside = path.beside ++ left)))
   }
 
-  /** Whether every row of a plan has gone through an operator that `drops` rows, and is not there if its partner was dropped. */
+  /** Whether each row of a plan has passed an operator for which `drops` holds, by itself or as a row that it is not joined without. */
   private[place] def meets(plan: SparkPlan)(drops: SparkPlan => Boolean): Boolean = drops(plan) || (plan match {
     case union: UnionExec   => union.children.forall(meets(_)(drops))
     case join: BaseJoinExec => join.joinType match {
