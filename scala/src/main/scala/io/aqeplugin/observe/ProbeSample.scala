@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 
 import io.aqeplugin.decide.SampledKeys
 
-/** Sampled rows of the scan that a join's keys reach. */
+/** Sampled rows of the scan that the keys of one join with one build side reach. */
 trait ProbeSample {
 
   /** How many of the rows have one of the build side's keys; none while the rows are being read, and if they could not be.

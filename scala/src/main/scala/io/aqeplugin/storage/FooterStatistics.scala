@@ -213,12 +213,11 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     val notEmpty = files.filter(_.getLen > 0)
     Listed(bytes, spread(notEmpty.size).map(notEmpty))
   }
-
 }
 
 /** The footers, shared by all sessions of the application. */
 object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThreads.pool) {
-  private[storage] val MaxFooters = 12
+  private val MaxFooters = 12
   private val MaxMillis = 300L
   private val MinTableBytes = 4L << 20
   private val MaxTables = 256

@@ -1,5 +1,7 @@
 package io.aqeplugin.storage
 
+import java.util.concurrent.atomic.AtomicReference
+
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
@@ -23,7 +25,16 @@ import io.aqeplugin.observe.{BuildKeys, ProbeSample}
 private[storage] final class SampledRows(blocks: () => Option[Seq[Array[UnsafeRow]]], columns: Seq[Attribute], keys: Seq[Expression])
     extends ProbeSample {
 
-  override def matching(build: => Option[BuildKeys]): Option[SampledKeys] =
+  // A join that is not decided yet is asked for at each new plan, and its finished build side has the same keys each time.
+  private val known = new AtomicReference[Option[SampledKeys]](None)
+
+  override def matching(build: => Option[BuildKeys]): Option[SampledKeys] = known.get.orElse {
+    val counted = count(build)
+    known.set(counted)
+    counted
+  }
+
+  private def count(build: => Option[BuildKeys]): Option[SampledKeys] =
     try
       for {
         found <- blocks() if found.nonEmpty
