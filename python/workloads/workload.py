@@ -66,6 +66,15 @@ def _tpcds_analyzed(scale: float) -> Workload:
     return Workload(queries(), tpcds_definition(scale) + _ANALYZED, ensure)
 
 
+def _tpcds_by_date_analyzed(scale: float) -> Workload:
+    def ensure(report: Report) -> Register:
+        dataset = ensure_dataset(scale, report)
+        folders = {table: dataset.folder / table for table in dataset.rows} | ensure_partitioned(dataset, report)
+        return lambda spark: register_analyzed(spark, folders, report)
+
+    return Workload(queries(), tpcds_definition(scale) + json.dumps(dict(DATE_COLUMNS)) + _ANALYZED, ensure)
+
+
 def _skew(scale: float) -> Workload:
     return Workload(
         skew_queries(), skew_definition(scale), lambda report: ensure_skew(scale, _SKEW_FOLDER, report).register
@@ -87,6 +96,10 @@ WORKLOADS: Mapping[str, tuple[str, Callable[[float], Workload]]] = MappingProxyT
         "tpcds": ("TPC-DS, tables as files", _tpcds),
         "tpcds-analyzed": ("TPC-DS, tables in a catalog, with statistics of all columns", _tpcds_analyzed),
         "tpcds-by-date": ("TPC-DS, fact tables partitioned by date", _tpcds_by_date),
+        "tpcds-by-date-analyzed": (
+            "TPC-DS, tables in a catalog, fact tables partitioned by date, with statistics of all columns",
+            _tpcds_by_date_analyzed,
+        ),
     }
 )
 """Name → what it is, and the workload of a scale."""

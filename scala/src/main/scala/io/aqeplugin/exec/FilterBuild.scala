@@ -101,7 +101,7 @@ object FilterBuild {
     val bytes = stageRows(stage).toDouble * RowWidth.ofRow(stage.output)
     if (bytes > limits.filter.maxFilterBytes) BuiltFilter.PassAll(tooBig(bytes, limits.filter.maxFilterBytes))
     else
-      bounds.fold(fromRows(Relations.rows(stage.executeBroadcast[Any]().value), stage, keys, limits, startNanos))(
+      bounds.fold(fromRows(Relations.rows(Relations.of(stage)), stage, keys, limits, startNanos))(
         RangeBuild.fromRelation(stage, keys, _, startNanos)
       )
   }

@@ -6,13 +6,16 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 
 import io.aqeplugin.decide.{KeyBucket, KeyFacts}
-import io.aqeplugin.observe.{JoinKey, KeySketches}
+import io.aqeplugin.observe.{BuildKeys, JoinKey, KeySketches}
 import io.aqeplugin.sketch.{KeySummary, SketchProgress}
 
 /** The keys of a finished stage as a [[KeySketchExec]] in it saw them. */
 object MeasuredKeys extends KeySketches {
 
   override def of(stage: QueryStageExec, keys: Seq[Expression]): Option[KeyFacts] = summary(stage, keys).map(facts(_, keys))
+
+  override def everyKey(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys] =
+    summary(stage, keys).flatMap(_.codes).map(BuildKeys.ofCodes)
 
   private[exec] def facts(seen: KeySummary, keys: Seq[Expression]): KeyFacts = KeyFacts(
     keys.size,

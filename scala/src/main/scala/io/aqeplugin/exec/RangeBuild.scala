@@ -34,8 +34,8 @@ private[exec] object RangeBuild {
 
   /** The extremes of a finished broadcast. Its rows are read once, for the decision and the filter together. */
   def ofRelation(stage: BroadcastQueryStageExec, keys: Seq[Expression]): Either[Reason, ColumnExtremes] =
-    BuiltFilters.extremes(stage, keys) {
-      Relations.everyRow(stage.executeBroadcast[Any]().value).map(extremes(_, KeyColumn.of(keys, stage.output)))
+    BuildRecord.extremes(stage, keys) {
+      Relations.everyRow(Relations.of(stage)).map(extremes(_, KeyColumn.of(keys, stage.output)))
     }
 
   /** A row with a null has no partner: a comparison with a null is not true. */

@@ -1,7 +1,5 @@
 package io.aqeplugin.exec
 
-import java.util.Arrays
-
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression}
@@ -35,39 +33,34 @@ object RelationKeys extends KeySketches {
 
   /** What is known of the keys without reading them now. */
   private[exec] def known(stage: QueryStageExec, keys: Seq[Expression]): Option[KeySummary] =
-    MeasuredKeys.summary(stage, keys).orElse(BuiltFilters.keysRead(stage, keys))
-
-  /** The keys, if each is known without reading them now. */
-  def keptOf(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys] =
-    known(stage, keys).flatMap(_.codes).map(codes => (_, _) => Some((_, code) => Arrays.binarySearch(codes, code) >= 0))
+    MeasuredKeys.summary(stage, keys).orElse(BuildRecord.keysRead(stage, keys))
 
   /** The keys, if each is known or the relation of a small broadcast can be asked. */
-  def everyKey(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys] = keptOf(stage, keys).orElse(stage match {
-    case broadcast: BroadcastQueryStageExec => asked(broadcast, keys)
-    case _                                  => None
-  })
+  override def everyKey(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys] =
+    known(stage, keys).flatMap(_.codes).map(BuildKeys.ofCodes).orElse(stage match {
+      case broadcast: BroadcastQueryStageExec => asked(broadcast, keys)
+      case _                                  => None
+    })
 
   private def asked(stage: BroadcastQueryStageExec, keys: Seq[Expression]): Option[BuildKeys] = for {
     rows <- StageReader.rows(stage) if rows <= MostRowsCounted && isAtHand(stage)
     if Relations.isLookedUpBy(stage.broadcast, keys, stage.output)
-    relation <- orNone(Some(relationOf(stage)))
+    relation <- orNone(Some(Relations.of(stage)))
     types = keys.map(_.dataType)
   } yield (probeKeys, columns) => Relations.lookup(relation, types, probeKeys, columns)
 
   private def ofRelation(stage: BroadcastQueryStageExec, keys: Seq[Expression]): Option[KeyFacts] = for {
     rows <- StageReader.rows(stage) if rows <= MostRowsCounted
     if isAtHand(stage)
-    found <- BuiltFilters.readKeys(stage, keys)(seen(stage, keys, rows)).map(MeasuredKeys.facts(_, keys))
+    found <- BuildRecord.readKeys(stage, keys)(seen(stage, keys, rows)).map(MeasuredKeys.facts(_, keys))
   } yield found
 
   private def isAtHand(stage: BroadcastQueryStageExec): Boolean =
     stage.session.sparkContext.isLocal || stage.getRuntimeStatistics.sizeInBytes <= MostBytesReadBack
 
-  private def relationOf(stage: BroadcastQueryStageExec): Any = stage.executeBroadcast[Any]().value
-
   private def seen(stage: BroadcastQueryStageExec, keys: Seq[Expression], rows: Long): Option[KeySummary] =
     orNone {
-      lazy val relation = relationOf(stage)
+      lazy val relation = Relations.of(stage)
       if (rows <= MostRowsRead) Relations.everyRow(relation).toOption.map(read(_, KeyCoder(keys, stage.output), rows))
       else if (areOfRelation(stage, keys)) Relations.uniqueKeys(relation).map(ofUnique(rows, _))
       else None

@@ -142,7 +142,7 @@ case class RuntimeFilterExchangeExec(
       } else {
         outcome = Some(filter.result)
         // Before AQE knows: the re-plan that follows looks the filter up.
-        BuiltFilters.note(child, keys, bounds, filter.result)
+        BuildRecord.note(child, keys, bounds, filter.result)
         promise.trySuccess(broadcast)
       }
     }

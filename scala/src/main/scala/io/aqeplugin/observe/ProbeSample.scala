@@ -1,5 +1,7 @@
 package io.aqeplugin.observe
 
+import java.util.Arrays
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 
@@ -29,4 +31,12 @@ trait BuildKeys {
     *   takes a row without a null in its key, and the code of the key; for one thread. None if the keys cannot be compared
     */
   def have(keys: Seq[Expression], columns: Seq[Attribute]): Option[(InternalRow, Long) => Boolean]
+}
+
+object BuildKeys {
+
+  /** @param codes
+    *   of every key, in ascending order
+    */
+  def ofCodes(codes: Array[Long]): BuildKeys = (_, _) => Some((_, code) => Arrays.binarySearch(codes, code) >= 0)
 }

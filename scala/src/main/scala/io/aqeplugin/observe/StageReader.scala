@@ -153,4 +153,7 @@ trait KeySketches {
   def rows(stage: QueryStageExec): Option[Long]
 
   def of(stage: QueryStageExec, keys: Seq[Expression]): Option[KeyFacts]
+
+  /** The keys themselves; none if not each of them is known. */
+  def everyKey(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys]
 }

@@ -56,7 +56,7 @@ final class PlaceFilters(
     tables: TableStatistics,
     clockNanos: Option[Long] = None
 ) {
-  private val builtFilters = new BuiltFilters.Reading
+  private val builtFilters = new BuildRecord.Reading
   private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
 
   private val ofNode: collection.Map[SparkPlan, Seq[Placement]] = {

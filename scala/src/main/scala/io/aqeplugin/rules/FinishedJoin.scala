@@ -103,7 +103,7 @@ final case class FinishedJoin(
   /** What the sample of the scan says of these keys, as long as it is the only target. */
   private def matching(sample: ProbeSample): Option[SampledKeys] =
     if (site.exists(now => now.bounds.isDefined || now.targets.size != 1 || now.isBeforeExchange)) None
-    else sample.matching(if (sketches eq RelationKeys) RelationKeys.everyKey(stage, keys) else RelationKeys.keptOf(stage, keys))
+    else sample.matching(sketches.everyKey(stage, keys))
 
   private def probe(probe: ProbeFacts): ProbeFacts = {
     val targets = site.fold(if (probeScansStarted) 0 else probe.targets)(_.targets.size)

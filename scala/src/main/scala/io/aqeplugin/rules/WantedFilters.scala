@@ -14,7 +14,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
-import io.aqeplugin.exec.BuiltFilters
+import io.aqeplugin.exec.BuildRecord
 import io.aqeplugin.observe._
 import io.aqeplugin.place._
 import io.aqeplugin.storage.FooterStatistics
@@ -287,7 +287,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   /** Whether AQE did not find a filter that it had built. Requesting it again would make planning endless. */
   private def wasBuiltTwice(site: JoinSite): Boolean =
-    site.finishedStage.exists { case (stage, keys) => BuiltFilters.get(stage, keys, site.bounds).exists(_.times > 1) }
+    site.finishedStage.exists { case (stage, keys) => BuildRecord.get(stage, keys, site.bounds).exists(_.times > 1) }
 
   private def refuseRepeated(joinId: String, site: JoinSite): Unit = site.targets.foreach { target =>
     ReportedDecisions.note(state, ReportedDecisions.labelOf(target, joinId, ""), applied = false, Reason(ReasonCode.RepeatedRequest))
@@ -302,7 +302,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   }
 
   private def prepare(source: SparkPlan): Unit = source match {
-    case stage: QueryStageExec => BuiltFilters.prepare(stage)
+    case stage: QueryStageExec => BuildRecord.prepare(stage)
     case _                     =>
   }
 }

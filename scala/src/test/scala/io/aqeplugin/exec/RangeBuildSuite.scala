@@ -22,7 +22,7 @@ class RangeBuildSuite extends AnyFunSuite with PluginSession {
     collect(plan) { case stage: BroadcastQueryStageExec => stage }.headOption.getOrElse(fail(s"no broadcast in\n$plan"))
 
   private def kept(stage: BroadcastQueryStageExec, keys: Seq[Expression]) =
-    BuiltFilters.extremes(stage, keys)(fail("the rows are read again"))
+    BuildRecord.extremes(stage, keys)(fail("the rows are read again"))
 
   private val Keys = Seq("hi", "lo")
   private val Expected = Right(ColumnExtremes(4, Seq(60, 40), Seq(63, 43)))

@@ -30,7 +30,7 @@ class RelationKeysSuite extends AnyFunSuite with PluginSession {
   private def keysOf(query: DataFrame, columns: String*): Option[KeySummary] = {
     val plan = withPlugin(query).plan
     val stage = collect(plan) { case stage: BroadcastQueryStageExec => stage }.headOption.getOrElse(fail(s"no broadcast in\n$plan"))
-    BuiltFilters.keysRead(stage, columns.map(name => stage.output.find(_.name == name).getOrElse(fail(s"no $name in ${stage.output}"))))
+    BuildRecord.keysRead(stage, columns.map(name => stage.output.find(_.name == name).getOrElse(fail(s"no $name in ${stage.output}"))))
   }
 
   /** With the rows of the build side that have no key. */

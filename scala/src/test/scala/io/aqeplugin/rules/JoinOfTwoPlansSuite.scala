@@ -15,7 +15,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.{ClusterFacts, Reason, ReasonCode, Side, Thresholds}
 import io.aqeplugin.e2e.PluginSession
-import io.aqeplugin.exec.BuiltFilters
+import io.aqeplugin.exec.BuildRecord
 import io.aqeplugin.observe.{FoundJoin, JoinFinder, QueryState}
 import io.aqeplugin.place.{JoinSite, ReuseGuard}
 
@@ -119,9 +119,9 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
     val state = new QueryState(1L)
     assert(filtered(state, halfDone) == Seq("k"))
     val (stage, keys) = finished(halfDone)
-    BuiltFilters.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
+    BuildRecord.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
     assert(filtered(state, halfDone) == Seq("k"))
-    BuiltFilters.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
+    BuildRecord.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
     assert(filtered(state, halfDone) == Nil)
     val told =
       state.filtersOf(state.nameOf(joinOf(halfDone).id)).map(filter => filter.scanColumns -> (filter.applied -> filter.reason.code))
@@ -131,12 +131,12 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
   test("a filter that is finished while a plan is made is known in all of the plan or in none") {
     val halfDone = withFinishedDim()
     val (stage, keys) = finished(halfDone)
-    BuiltFilters.prepare(stage)
-    val ofOnePlan = new BuiltFilters.Reading
+    BuildRecord.prepare(stage)
+    val ofOnePlan = new BuildRecord.Reading
     assert(ofOnePlan.get(stage, keys, None).isEmpty)
-    BuiltFilters.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
+    BuildRecord.note(stage, keys, None, Left(Reason(ReasonCode.BuildTimeout)))
     assert(ofOnePlan.get(stage, keys, None).isEmpty)
-    assert(new BuiltFilters.Reading().get(stage, keys, None).map(_.times).contains(1))
+    assert(new BuildRecord.Reading().get(stage, keys, None).map(_.times).contains(1))
   }
 
   /** The plan of the two tables' join with the shuffle of `dim` finished. */

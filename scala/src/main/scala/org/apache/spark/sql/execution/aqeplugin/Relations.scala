@@ -5,6 +5,7 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, Expression, UnsafeProjection}
 import org.apache.spark.sql.catalyst.expressions.BindReferences.bindReferences
+import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, BroadcastExchangeLike}
 import org.apache.spark.sql.execution.joins.{HashJoin, HashedRelation, HashedRelationBroadcastMode, HashedRelationWithAllNullKeys}
 import org.apache.spark.sql.types.{DataType, IntegralType}
@@ -13,6 +14,9 @@ import io.aqeplugin.decide.{Reason, ReasonCode}
 
 /** Reads the rows of a join's broadcast relation; the type of a hash join's is private to this package. */
 object Relations {
+
+  /** The relation of a finished broadcast. Where tasks run elsewhere, the driver reads it back, unless it still has it. */
+  def of(stage: BroadcastQueryStageExec): Any = stage.executeBroadcast[Any]().value
 
   /** At least one build row of every non-null key, or the reason why the rows are not read.
     *

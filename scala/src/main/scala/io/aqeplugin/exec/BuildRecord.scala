@@ -14,11 +14,11 @@ import io.aqeplugin.filters.{ColumnExtremes, RangeBounds}
 import io.aqeplugin.observe.JoinKey
 import io.aqeplugin.sketch.KeySummary
 
-/** Records on a build side's own exchange which filters were built from it, and what was read from its rows. Re-planning
-  * makes every node anew except stages, so a rule can look up the values of a finished filter there, and the record is freed with the
-  * query.
+/** What is kept on a build side's own exchange: the filters that were built from it, and the extremes and keys that were read from its
+  * rows. Re-planning makes every node anew except stages, so a rule can look up the values of a finished filter there, and the record is
+  * freed with the query.
   */
-object BuiltFilters {
+object BuildRecord {
 
   /** @param times
     *   how often it was built; more than once means that AQE did not find the first filter
@@ -32,7 +32,7 @@ object BuiltFilters {
     val keys = new ConcurrentHashMap[Seq[Expression], Option[KeySummary]]()
   }
 
-  private val Tag = TreeNodeTag[Record]("aqe_plugin_built_filters")
+  private val Tag = TreeNodeTag[Record]("aqe_plugin_build_record")
 
   /** Must be called while the rule alone holds the stage, so that later writers find the record. */
   def prepare(stage: SparkPlan): Unit = { val _ = recordOf(stage) }
@@ -58,7 +58,7 @@ object BuiltFilters {
   final class Reading {
     private val asked = mutable.Map.empty[(Record, Seq[Expression], Option[RangeBounds]), Option[Built]]
 
-    /** As [[BuiltFilters.get]]. */
+    /** As [[BuildRecord.get]]. */
     def get(stage: SparkPlan, keys: Seq[Expression], bounds: Option[RangeBounds]): Option[Built] = for {
       exchange <- exchangeOf(stage)
       record <- exchange.getTagValue(Tag)
