@@ -8,7 +8,7 @@ _HISTOGRAMS = "spark.sql.statistics.histogram.enabled"
 
 
 def register_analyzed(spark: Any, folders: Mapping[str, Path], report: Callable[[str], None] = lambda _: None) -> None:
-    """Makes every folder of Parquet files a table of `spark`, with all its partitions and statistics of all its columns.
+    """Makes every folder of Parquet files a table of `spark`, with its partitions and statistics of all its columns.
 
     The catalog is that of the session, so the statistics are made anew in each.
 
