@@ -24,16 +24,18 @@ WORKERS := --numprocesses=2 --dist=loadfile
 JVM_SOURCES := $(shell find scala/src/main project -name target -prune -o -type f \( -name '*.scala' -o -name '*.java' -o -name '*.sbt' -o -path '*/resources/*' \) -print) \
   build.sbt project/build.properties aqe_plugin/VERSION
 
-# `make bench` parameters
+# `make bench` and `make regret` parameters; ARGS takes further options
+WORKLOAD ?= tpcds
+ARGS ?=
 SF ?= 1
 QUERIES ?= all
 CONFIGS ?= default,forced,plugin
 RUNS ?= 3
 WARM_UPS ?= 1
 
-# `make regret` parameters; ARGS takes further options
-WORKLOAD ?= tpcds
-ARGS ?=
+# The jars that workloads of Delta and Iceberg read their tables with.
+TABLE_FORMATS := .build/table-formats/.copied
+FORMATS_OF_WORKLOAD := $(if $(filter %-delta %-iceberg,$(WORKLOAD)),table-formats)
 
 # `make bench-daemon` and `make bench-logs` parameters; the log is that of `make demo`
 LOG ?= .build/demo/events
@@ -98,6 +100,7 @@ check-python: lint-python
 test: prerequisites ## what every change must pass: lint, the tests of both languages, the other Spark lines' smoke tests
 	@mkdir -p $(REPORTS)
 	@$(MAKE) --jobs=2 $(CLASSES) jar
+	@$(MAKE) table-formats
 	@echo "Follow it with: tail -f $(REPORTS)/jvm.log $(REPORTS)/python.log"
 	@$(LANES) test-jvm test-python
 
@@ -109,7 +112,7 @@ test-jvm: prerequisites ## the Scala tests on the primary Spark line; the other 
 	@project/slowest 20 scala/target/*/test-reports
 
 .PHONY: test-python
-test-python: lint-python jar $(CLASSES) ## the Python tests: units, contracts, sessions, TPC-DS end to end
+test-python: lint-python jar $(CLASSES) $(TABLE_FORMATS) ## the Python tests: units, contracts, sessions, TPC-DS end to end
 	@mkdir -p $(REPORTS)
 	{ failed=0; \
 	  $(PYTEST) -m unit $(WORKERS) --junitxml=$(REPORTS)/python-units.xml || failed=1; \
@@ -195,12 +198,19 @@ test-dist: dist ## dist/ made twice has the same bytes, and a plain Spark takes 
 	diff .build/SHA256SUMS.first dist/SHA256SUMS
 	$(BIN)/python -m pytest -q tests/deploy/on_dist.py
 
+.PHONY: table-formats
+table-formats: $(TABLE_FORMATS) ## the jars of Delta and Iceberg, for the workloads that read their tables
+
+$(TABLE_FORMATS): build.sbt
+	$(SBT) $(PRIMARY)/tableFormatJars
+	touch $@
+
 .PHONY: bench
-bench: venv jar ## side-by-side timings: make bench SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3 ARGS=--by-date
-	$(BIN)/python -m benchmarks --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS) --warm-ups $(WARM_UPS) $(ARGS)
+bench: venv jar $(FORMATS_OF_WORKLOAD) ## side-by-side timings: make bench WORKLOAD=tpcds SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3
+	$(BIN)/python -m benchmarks --workload $(WORKLOAD) --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS) --warm-ups $(WARM_UPS) $(ARGS)
 
 .PHONY: regret
-regret: venv jar ## each join's options in turn, beside the plugin's choice: make regret WORKLOAD=skew SF=1 QUERIES=all ARGS="--minutes 30"
+regret: venv jar $(FORMATS_OF_WORKLOAD) ## each join's options in turn, beside the plugin's choice: make regret WORKLOAD=skew SF=1 QUERIES=all ARGS="--minutes 30"
 	$(BIN)/python -m benchmarks.regret --workload $(WORKLOAD) --sf $(SF) --queries $(QUERIES) $(ARGS)
 
 .PHONY: tour

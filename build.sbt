@@ -14,7 +14,7 @@ val connectShims = ExclusionRule("org.apache.spark", "spark-connect-shims_2.13")
 val Smoke = config("smoke").extend(Test)
 val smokeSources = Seq("e2e/SmokeSuite", "e2e/PluginSession", "e2e/NeedsSession", "e2e/LocalFiles")
 
-/** Real tables of other formats, for the tests of the primary line. */
+/** Real tables of other formats, for the tests and the benchmarks of the primary line. */
 def tableFormats(line: SparkLine): Seq[ModuleID] =
   if (line != SparkLines.Primary) Nil
   else
@@ -105,6 +105,14 @@ def sparkProject(line: SparkLine): Project =
       Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
       Test / testOptions ++= sampleSeed,
       Test / javaOptions ++= sparkJavaOptions,
+      tableFormatJars := {
+        val folder = (ThisBuild / baseDirectory).value / ".build" / "table-formats"
+        val formats = moduleFilter(organization = "io.delta") | moduleFilter(organization = "org.apache.iceberg")
+        IO.delete(folder)
+        val jars = (Test / update).value.select(configurationFilter(Test.name), formats, artifactFilter(`type` = "jar"))
+        jars.map(jar => (jar, folder / jar.getName)).foreach { case (jar, copy) => IO.copyFile(jar, copy) }
+        jars.map(jar => folder / jar.getName)
+      },
       testArguments := {
         val file = (ThisBuild / baseDirectory).value / ".build" / s"${line.id}-tests.args"
         val classPath = (Test / fullClasspath).value.files.mkString(java.io.File.pathSeparator)
@@ -119,6 +127,8 @@ val jarsFolder = Def.setting((ThisBuild / baseDirectory).value / "aqe_plugin" / 
 /** A sample is the same in each run, so that a property fails at the change that breaks it; new inputs are for `make test-all` to find. */
 val sampleSeed: Seq[TestOption] =
   if (sys.env.get("AQE_PLUGIN_TESTS").contains("all")) Nil else Seq(Tests.Argument(TestFrameworks.ScalaTest, "-S", "20261125"))
+
+val tableFormatJars = taskKey[Seq[File]]("Copies the jars of the table formats into .build/table-formats")
 
 val testArguments =
   taskKey[File]("Compiles the tests and writes java's arguments for them, options and class path, into .build/<project>-tests.args")

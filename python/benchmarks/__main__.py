@@ -28,18 +28,8 @@ from benchmarks.plot import plot_ratios, plot_seconds
 from benchmarks.report import report_console, seconds_table, total_seconds
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
 from benchmarks.store import Conditions, ResultFile, jar_digest, machine_name
-from workloads.rows import Row
-from workloads.tpcds import (
-    REDUCTIONS,
-    Dataset,
-    Query,
-    ensure_dataset,
-    ensure_reduced,
-    queries,
-    reference_answer,
-    semi_joined,
-)
-from workloads.tpcds.partitioned import register_partitioned
+from workloads.tpcds import REDUCTIONS, Query, ensure_dataset, ensure_reduced, semi_joined
+from workloads.workload import WORKLOADS, Workload, workload
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,32 +39,36 @@ _LARGEST_CHECKED_SCALE = 1.0
 # More queries than fit as bars are shown as ratios.
 _MOST_BAR_GROUPS = 12
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "bench"
+# The workload that the oracles' tables are made from.
+_FILES = "tpcds"
 
 
 def main() -> int:
     arguments = _parser().parse_args()
     console = report_console()
+    tables = workload(arguments.workload, arguments.sf)
     try:
-        chosen = chosen_queries(arguments.queries, queries())
+        chosen = chosen_queries(arguments.queries, dict(tables.queries))
         compared = contenders(name.strip() for name in arguments.configs.split(","))
-    except ValueError as wrong:
+        confs = tables.confs()
+    except (ValueError, FileNotFoundError) as wrong:
         console.print(f"[red]{wrong}[/red]")
         return 2
-    if arguments.by_date and any(contender.tables is not Tables.WHOLE for contender in compared):
-        console.print("[red]The oracles' tables are not partitioned: leave them out, or --by-date.[/red]")
+    if arguments.workload != _FILES and any(contender.tables is not Tables.WHOLE for contender in compared):
+        console.print(f"[red]The oracles' tables are those of {_FILES}: leave the oracles out, or --workload.[/red]")
         return 2
     conditions = _conditions(arguments, compared)
-    name = f"tpcds-sf{arguments.sf:g}{'-by-date' if arguments.by_date else ''}"
+    name = f"{arguments.workload}-sf{arguments.sf:g}"
     file = ResultFile(arguments.out / f"{name}.jsonl", conditions)
     events = arguments.out / "events" / time.strftime("%Y%m%d-%H%M%S")
-    results = _results(arguments, file, events, chosen, compared, console)
+    settings = SessionSettings("aqe-plugin bench", events, arguments.driver_memory, confs=confs)
+    results = _results(arguments, settings, file, tables, chosen, compared, console)
     accounts = AccountFile(arguments.out / f"{name}.accounts.json", conditions.jar_digest)
     recorded = list(logged_queries(events)) if events.exists() else []
     accounts.add(accounts_of(recorded))
     names = [contender.name for contender in compared]
-    layout = ", partitioned by date" if arguments.by_date else ""
     conduct = f"{arguments.runs} runs, driver {arguments.driver_memory}"
-    title = f"TPC-DS scale {arguments.sf:g}{layout}, local[{CORES}], {conduct}"
+    title = f"{WORKLOADS[arguments.workload][0]}, scale {arguments.sf:g}, local[{CORES}], {conduct}"
     console.print(seconds_table(results, names, accounts.load(), title))
     print_lines((line for contender in names for line in changed_choices(recorded, contender)), console)
     made = _pages(results, names, accounts, title, arguments.out / name)
@@ -102,7 +96,13 @@ def _pages(
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--sf", type=float, default=1.0, help="TPC-DS scale factor")
+    parser.add_argument(
+        "--workload",
+        default=_FILES,
+        choices=sorted(WORKLOADS),
+        help="; ".join(f"{name}: {says}" for name, (says, _) in sorted(WORKLOADS.items())),
+    )
+    parser.add_argument("--sf", type=float, default=1.0, help="scale factor")
     parser.add_argument("--queries", default="all", help="comma-separated names such as q93,q14b, or all")
     parser.add_argument(
         "--configs",
@@ -112,7 +112,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=int, default=3, help="timed runs of each config")
     parser.add_argument("--warm-ups", type=int, default=1, help="runs before them that do not count")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds after which a run is cancelled")
-    parser.add_argument("--by-date", action="store_true", help="read fact tables that are partitioned by date")
     parser.add_argument("--driver-memory", default=DRIVER_MEMORY)
     parser.add_argument("--again", action="store_true", help="repeat measurements that are in the result file")
     parser.add_argument("--out", type=Path, default=_FOLDER, help="folder of results and event logs")
@@ -138,8 +137,9 @@ def _conditions(arguments: argparse.Namespace, compared: list[Contender]) -> Con
 
 def _results(
     arguments: argparse.Namespace,
+    settings: SessionSettings,
     file: ResultFile,
-    events: Path,
+    workload: Workload,
     chosen: list[Query],
     compared: list[Contender],
     console: Console,
@@ -150,14 +150,12 @@ def _results(
         console.print(f"{len(chosen) - len(missing)} of {len(chosen)} queries are already in {file.path}")
     if missing:
         with console.status("starting") as status:
-            dataset = ensure_dataset(arguments.sf, report=status.update)
-            settings = SessionSettings("aqe-plugin bench", events, arguments.driver_memory)
-            reference = functools.partial(_duckdb_rows, dataset) if arguments.sf <= _LARGEST_CHECKED_SCALE else None
+            register = workload.ensure_tables(status.update)
+            reference = workload.reference if arguments.sf <= _LARGEST_CHECKED_SCALE else None
             plan = Plan(arguments.runs, arguments.warm_ups, arguments.limit)
             with spark_session(settings, with_plugin=any(c.needs_plugin for c in compared)) as spark:
-                register = functools.partial(register_partitioned, dataset, report=status.update)
-                (register if arguments.by_date else dataset.register)(spark)
-                tables = functools.partial(_tables_in_place, spark, dataset, _printed(console))
+                register(spark)
+                tables = functools.partial(_tables_in_place, spark, arguments.sf, _printed(console))
                 for query in missing:
                     able = [c for c in compared if c.tables is Tables.WHOLE or query.name in REDUCTIONS]
                     known[query.name] = result = measure(spark, query, able, plan, status.update, reference, tables)
@@ -168,12 +166,13 @@ def _results(
 
 @contextlib.contextmanager
 def _tables_in_place(
-    spark: "SparkSession", dataset: Dataset, report: Callable[[str], None], query: Query, contender: Contender
+    spark: "SparkSession", scale: float, report: Callable[[str], None], query: Query, contender: Contender
 ) -> Iterator[None]:
     """The query's reduced or semi-joined tables instead of the whole ones, for a contender that reads those."""
     if contender.tables is Tables.WHOLE:
         yield
         return
+    dataset = ensure_dataset(scale, report)
     reduced = ensure_reduced(dataset, query.name, report)
     for table, folder in reduced.items():
         kept = spark.read.parquet(str(folder))
@@ -189,10 +188,6 @@ def _tables_in_place(
 def _printed(console: Console) -> Callable[[str], None]:
     """Prints a line, which stays: reducing tables takes minutes, and only terminals show a status."""
     return lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _duckdb_rows(dataset: Dataset, query: Query) -> list[Row]:
-    return reference_answer(dataset, query.duckdb)
 
 
 def _line(result: QueryResult) -> str:

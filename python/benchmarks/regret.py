@@ -40,13 +40,18 @@ def main() -> int:
     if not arguments.report:
         try:
             queries = chosen_queries(arguments.queries, dict(chosen.queries))
-        except ValueError as wrong:
+            confs = chosen.confs()
+        except (ValueError, FileNotFoundError) as wrong:
             console.print(f"[red]{wrong}[/red]")
             return 2
         with console.status("starting") as status:
             register = chosen.ensure_tables(status.update)
             settings = SessionSettings(
-                "aqe-plugin regret", arguments.out / "events", arguments.driver_memory, arguments.executors
+                "aqe-plugin regret",
+                arguments.out / "events",
+                arguments.driver_memory,
+                arguments.executors,
+                confs=confs,
             )
             with spark_session(settings, with_plugin=True) as spark:
                 register(spark)

@@ -1,8 +1,8 @@
 """One Spark session on this machine, in which every contender takes its turn."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ class SessionSettings:
     Attributes:
         executors: processes with a core each, which share nothing but files; 0 for the threads of one process.
         cores: number of those threads.
+        confs: what the session has beside, such as the jars of its tables' format.
     """
 
     application: str
@@ -33,6 +34,7 @@ class SessionSettings:
     executors: int = 0
     cores: int = CORES
     shuffle_partitions: int | None = None
+    confs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def master(self) -> str:
@@ -65,6 +67,8 @@ def spark_session(settings: SessionSettings, *, with_plugin: bool) -> Iterator["
     )
     if settings.shuffle_partitions is not None:
         builder = builder.config("spark.sql.shuffle.partitions", str(settings.shuffle_partitions))
+    for key, value in settings.confs.items():
+        builder = builder.config(key, value)
     if settings.executors:
         builder = builder.config("spark.executor.memory", f"{_EXECUTOR_MIB}m")
     if with_plugin:

@@ -8,9 +8,12 @@ from types import MappingProxyType
 from typing import Any
 
 from workloads.analyzed import register_analyzed
+from workloads.rows import Row
 from workloads.skew import TABLES as SKEW_TABLES
 from workloads.skew import ensure_skew, skew_definition, skew_queries
-from workloads.tpcds import Query, ensure_dataset, queries, tpcds_definition
+from workloads.tpcds import Query, ensure_dataset, queries, reference_answer, tpcds_definition
+from workloads.tpcds.data import dataset_folder
+from workloads.tpcds.lake import LAKE_FORMATS, lake_folder, register_lake
 from workloads.tpcds.partitioned import DATE_COLUMNS, ensure_partitioned, register_partitioned
 
 _SKEW_FOLDER = Path(__file__).resolve().parents[2] / ".build" / "skew"
@@ -27,11 +30,15 @@ class Workload:
     Attributes:
         tables: what the tables are made from, as text: other text, other tables.
         ensure_tables: makes the missing tables; returns what gives a `SparkSession` each of them under its name.
+        confs: what that session must have from its start; raises `FileNotFoundError` if a jar is missing.
+        reference: DuckDB's rows of a query over the same rows; None if there are none.
     """
 
     queries: Mapping[str, Query]
     tables: str
     ensure_tables: Callable[[Report], Register]
+    confs: Callable[[], Mapping[str, str]] = dict
+    reference: Callable[[Query], list[Row]] | None = None
 
 
 def workload(name: str, scale: float) -> Workload:
@@ -44,8 +51,20 @@ def workload(name: str, scale: float) -> Workload:
     return make(scale)
 
 
+def _of_tpcds(
+    scale: float,
+    ensure: Callable[[Report], Register],
+    layout: str = "",
+    confs: Callable[[], Mapping[str, str]] = dict,
+) -> Workload:
+    def reference(query: Query) -> list[Row]:
+        return reference_answer(ensure_dataset(scale), query.duckdb)
+
+    return Workload(queries(), tpcds_definition(scale) + layout, ensure, confs, reference)
+
+
 def _tpcds(scale: float) -> Workload:
-    return Workload(queries(), tpcds_definition(scale), lambda report: ensure_dataset(scale, report).register)
+    return _of_tpcds(scale, lambda report: ensure_dataset(scale, report).register)
 
 
 def _tpcds_by_date(scale: float) -> Workload:
@@ -54,7 +73,7 @@ def _tpcds_by_date(scale: float) -> Workload:
         ensure_partitioned(dataset, report)
         return lambda spark: register_partitioned(dataset, spark)
 
-    return Workload(queries(), tpcds_definition(scale) + json.dumps(dict(DATE_COLUMNS)), ensure)
+    return _of_tpcds(scale, ensure, json.dumps(dict(DATE_COLUMNS)))
 
 
 def _tpcds_analyzed(scale: float) -> Workload:
@@ -63,7 +82,7 @@ def _tpcds_analyzed(scale: float) -> Workload:
         folders = {table: dataset.folder / table for table in dataset.rows}
         return lambda spark: register_analyzed(spark, folders, report)
 
-    return Workload(queries(), tpcds_definition(scale) + _ANALYZED, ensure)
+    return _of_tpcds(scale, ensure, _ANALYZED)
 
 
 def _tpcds_by_date_analyzed(scale: float) -> Workload:
@@ -72,7 +91,20 @@ def _tpcds_by_date_analyzed(scale: float) -> Workload:
         folders = {table: dataset.folder / table for table in dataset.rows} | ensure_partitioned(dataset, report)
         return lambda spark: register_analyzed(spark, folders, report)
 
-    return Workload(queries(), tpcds_definition(scale) + json.dumps(dict(DATE_COLUMNS)) + _ANALYZED, ensure)
+    return _of_tpcds(scale, ensure, json.dumps(dict(DATE_COLUMNS)) + _ANALYZED)
+
+
+def _tpcds_in(format_name: str) -> Callable[[float], Workload]:
+    lake = LAKE_FORMATS[format_name]
+
+    def make(scale: float) -> Workload:
+        def ensure(report: Report) -> Register:
+            dataset = ensure_dataset(scale, report)
+            return lambda spark: register_lake(dataset, lake, spark, report)
+
+        return _of_tpcds(scale, ensure, lake.name, lambda: lake.session(lake_folder(dataset_folder(scale), lake)))
+
+    return make
 
 
 def _skew(scale: float) -> Workload:
@@ -100,6 +132,8 @@ WORKLOADS: Mapping[str, tuple[str, Callable[[float], Workload]]] = MappingProxyT
             "TPC-DS, tables in a catalog, fact tables partitioned by date, with statistics of all columns",
             _tpcds_by_date_analyzed,
         ),
+        "tpcds-delta": ("TPC-DS, tables of Delta", _tpcds_in("delta")),
+        "tpcds-iceberg": ("TPC-DS, tables of Iceberg", _tpcds_in("iceberg")),
     }
 )
 """Name → what it is, and the workload of a scale."""

@@ -93,6 +93,11 @@ def data_folder() -> Path:
     return Path(configured) if configured else Path(__file__).resolve().parents[3] / ".build" / "tpcds"
 
 
+def dataset_folder(scale: float) -> Path:
+    """Where the data set of this scale is, or will be."""
+    return data_folder() / f"sf{scale:g}"
+
+
 def ensure_dataset(
     scale: float, report: Callable[[str], None] = lambda _: None, tables: Sequence[str] = TABLES
 ) -> Dataset:
@@ -107,7 +112,7 @@ def ensure_dataset(
     Raises:
         OSError: the disk has not enough room.
     """
-    folder = data_folder() / f"sf{scale:g}"
+    folder = dataset_folder(scale)
     existing = _read_marker(folder, scale)
     if existing is None or not existing.has(tables):
         folder.parent.mkdir(parents=True, exist_ok=True)

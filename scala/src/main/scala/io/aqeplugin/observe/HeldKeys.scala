@@ -24,7 +24,8 @@ object HeldKeys {
     *   at least one key of the build side, and the key of the probe side that the join compares it with
     */
   def of(pairs: Seq[(Expression, Expression)]): Either[Reason, HeldKeys] = {
-    val each = pairs.map(pair => pair -> held(pair))
+    val fields = pairs.map(pair => pair -> StructKey.fields(pair._1, pair._2).filter(_.nonEmpty))
+    val each = fields.flatMap { case (pair, inside) => inside.getOrElse(Seq(pair)).map(one => one -> held(one)) }
     val possible = each.collect { case (pair, Right(keys)) => pair -> keys }
     // Spark compares `a <=> b` by the values, with one in place of null, and by whether they are null. The values say enough.
     val saying = possible.filterNot(_._1._1.isInstanceOf[IsNull])

@@ -2,6 +2,7 @@ package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.catalog.CatalogStatistics
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.decide.{KeyBucket, RowEstimate}
 
@@ -20,6 +21,8 @@ import io.aqeplugin.decide.{KeyBucket, RowEstimate}
   *   buckets of integer and date columns, ascending, by column name; neighbours may share an end
   * @param analyzed
   *   what `ANALYZE TABLE` left in the catalog, of all partitions
+  * @param textBounds
+  *   smallest and largest text of columns in some of the row groups, by column name, cut to their beginnings; none where a row group does not tell
   */
 final case class TableFacts(
     rows: Option[RowEstimate],
@@ -27,7 +30,8 @@ final case class TableFacts(
     ranges: Map[String, (Long, Long)] = Map.empty,
     distinct: Map[String, Long] = Map.empty,
     histograms: Map[String, Seq[KeyBucket]] = Map.empty,
-    analyzed: Option[CatalogStatistics] = None
+    analyzed: Option[CatalogStatistics] = None,
+    textBounds: Map[String, Seq[Option[(UTF8String, UTF8String)]]] = Map.empty
 )
 
 object TableFacts {

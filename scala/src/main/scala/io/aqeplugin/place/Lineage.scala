@@ -20,7 +20,7 @@ import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.window.WindowExecBase
-import org.apache.spark.sql.types.DecimalType
+import org.apache.spark.sql.types.{DataType, DecimalType, StructType}
 
 import io.aqeplugin.observe.{JoinKey, KeyKind, PlainKey, Total}
 
@@ -230,6 +230,10 @@ object Lineage {
   private def isKey(key: Expression): Boolean = JoinKey.of(key).isRight
 
   /** Whether a key over the columns of groups is the same for all rows of a group. */
-  private def isOfGroup(key: Expression): Boolean =
-    PlainKey.of(key).isRight || key.references.forall(column => KeyKind.areTheSameWhenEqual(column.dataType))
+  private def isOfGroup(key: Expression): Boolean = PlainKey.of(key).isRight || key.references.forall(column => isOfGroup(column.dataType))
+
+  private def isOfGroup(column: DataType): Boolean = column match {
+    case struct: StructType => struct.forall(field => isOfGroup(field.dataType))
+    case other              => KeyKind.areTheSameWhenEqual(other)
+  }
 }

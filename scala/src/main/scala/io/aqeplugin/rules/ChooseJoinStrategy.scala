@@ -84,8 +84,9 @@ final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[Logi
       finished <- FinishedJoin.of(equal, estimate.buildSide)
       // A broadcast has no other method to choose, and only a physical plan shows which targets its filter can still reach.
       decision <- if (finished.isBroadcast) known else known.orElse(decidedNow(id, estimate, finished, context))
-      // A decision made for the other build side, on another thread of the query, does not apply here.
-      if decision.facts.buildSide == estimate.buildSide
+      // A decision made for the other build side, on another thread of the query, does not apply here; nor does that of another join of the same
+      // name, such as one of two cached plans that were made of one.
+      if decision.facts.buildSide == estimate.buildSide && finished.isNoLargerThan(decision.facts.build)
     } yield decision
   }
 }

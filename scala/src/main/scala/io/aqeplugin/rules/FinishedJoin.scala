@@ -89,6 +89,10 @@ final case class FinishedJoin(
       if (isOnlyObserved) measured else measured.copy(probe = probe(measured.probe), filterObstacle = filterObstacle(estimate))
     }
 
+  /** Whether the build side may be the one that was measured. Where tasks ran again because an executor was lost, rows may count twice. */
+  def isNoLargerThan(measured: BuildFacts): Boolean =
+    sketches.rows(stage).orElse(StageReader.rows(stage)).forall(_ <= FinishedJoin.MostCounts * math.max(1L, measured.rows))
+
   /** What Spark does, given AQE's hints and the size of the build side, without a hash table and without a row limit. */
   private def sparkStrategy(estimate: JoinFacts, build: BuildFacts): Strategy = {
     val isByRange = site.exists(_.bounds.isDefined)
@@ -124,6 +128,9 @@ final case class FinishedJoin(
 }
 
 object FinishedJoin extends AliasHelper {
+
+  /** How often a row is counted at most. */
+  private val MostCounts = 2
 
   /** The finished join of a physical plan.
     *

@@ -6,6 +6,7 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.joins.SortMergeJoinExec
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.StructType
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
@@ -231,8 +232,9 @@ private[rules] final class JoinEstimator(
   private def keyFacts(join: FoundJoin, buildSide: Side, site: JoinSite): KeyFacts = {
     val held = join.sourceKeys(buildSide)
     val keys = KeyTypes.noted(KeyFacts(held.size, join.heldKeys(buildSide).isRight), held.map(_.dataType))
-    // A join looks up all of its keys.
-    val isPartOfKey = held.size == 1 && join.keys(buildSide).size > 1
+    // A join looks up all of its keys, and a struct as a whole.
+    val all = join.keys(buildSide)
+    val isPartOfKey = held.size == 1 && (all.size > 1 || all.exists(_.dataType.isInstanceOf[StructType]))
     keys.copy(byRow = keys.byRow || isPartOfKey, computed = site.targets.map(_.computedKeys).maxOption.getOrElse(0))
   }
 

@@ -51,7 +51,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
     // The log has the range of each file; a range of a few of them says little of what it leaves out.
     val list = ParquetKeys.inList(scan, keys, TableStatistics.None)
     // To Delta's statistics any list is the range from the first to the last value.
-    val found: Seq[Expression] = list.fold(ParquetKeys.inRanges(scan, keys, TableStatistics.None))(_ => keys.isInRanges).toSeq ++ list
+    val found: Seq[Expression] = keys.isInRanges.toSeq ++ list
     Option.when(found.nonEmpty)(scan.copy(dataFilters = scan.dataFilters ++ found))
   }
 

@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileFormat,
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.exec.DaemonThreads
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
@@ -29,12 +30,15 @@ import io.aqeplugin.observe.TableFacts
   *   the row groups, of which one may be read by itself; none of ORC
   * @param chunkBytes
   *   bytes of the largest chunk of each column of a row group, by the name in the file
+  * @param texts
+  *   as [[TextBounds.of]]
   */
 private[storage] final case class FooterSummary(
     rows: Long,
     ranges: Map[String, Option[(Long, Long)]],
     groups: Seq[RowGroup] = Nil,
-    chunkBytes: Map[String, Long] = Map.empty
+    chunkBytes: Map[String, Long] = Map.empty,
+    texts: Map[String, Seq[Option[(UTF8String, UTF8String)]]] = Map.empty
 )
 
 /** @param middle
@@ -56,6 +60,16 @@ private[storage] object FooterSummary {
   /** The ranges of the columns that have one in every file that has the column. */
   def ranges(footers: Seq[FooterSummary]): Map[String, (Long, Long)] =
     footers.flatMap(_.ranges).groupMap(_._1)(_._2).flatMap { case (column, found) => covering(found).map(column -> _) }
+
+  /** Smallest and largest text of each column in some of the row groups, evenly spread; none where a row group does not tell. */
+  def texts(footers: Seq[FooterSummary]): Map[String, Seq[Option[(UTF8String, UTF8String)]]] =
+    footers.flatMap(_.texts).groupMap(_._1)(_._2).map { case (column, found) =>
+      val all = found.flatten.toIndexedSeq
+      column -> FooterStatistics.spread(all.size, MostTextBounds).map(all)
+    }
+
+  /** They are kept of every column of a table. */
+  private val MostTextBounds = 32
 
   /** The range of all values; none when one of the ranges is unknown. */
   def covering(ranges: Seq[Option[(Long, Long)]]): Option[(Long, Long)] =
@@ -190,7 +204,12 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
           val found = footers.map(_.join())
           reading.groups.end(listed.sample.zip(found))
           val rows = (found.map(_.rows).sum.toDouble / sampledBytes * listed.bytes).toLong
-          Some(TableFacts(Some(RowEstimate(rows, EstimateSource.Footers)), Some(listed.bytes), FooterSummary.ranges(found)))
+          Some(TableFacts(
+            Some(RowEstimate(rows, EstimateSource.Footers)),
+            Some(listed.bytes),
+            FooterSummary.ranges(found),
+            textBounds = FooterSummary.texts(found)
+          ))
         }
     }
   }
@@ -226,8 +245,8 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   private val KeptMillis = 60000L
 
   /** The positions of a few of so many, evenly. */
-  private[storage] def spread(count: Int): Seq[Int] =
-    if (count <= MaxFooters) 0 until count else (0 until MaxFooters).map(i => (i.toLong * (count - 1) / (MaxFooters - 1)).toInt)
+  private[storage] def spread(count: Int, most: Int = MaxFooters): Seq[Int] =
+    if (count <= most) 0 until count else (0 until most).map(i => (i.toLong * (count - 1) / (most - 1)).toInt)
 
   /** Of a table whose partitions nobody has listed. */
   private val NoneListed = IndexedFiles(count = -1, bytes = 0L, newestMillis = 0L)

@@ -28,7 +28,7 @@ private[storage] final case class KnownKeys(column: Attribute, built: ColumnKeys
       }
   }
 
-  /** Whether the column holds texts, of whose ranges in files nothing is known. */
+  /** Whether the column holds texts. */
   def areTexts: Boolean = column.dataType == StringType
 
   /** The column holds one of the keys, by a set that is searched once a value; none for more than `most` keys. */

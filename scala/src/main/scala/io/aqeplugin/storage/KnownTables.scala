@@ -39,7 +39,8 @@ object KnownTables {
       analyzed.distinct,
       // Files written after the analysis may have values that the histogram lacks.
       analyzed.histograms.filter { case (column, buckets) => read.ranges.get(column).forall(covers(buckets, _)) },
-      analyzed.analyzed
+      analyzed.analyzed,
+      read.textBounds
     )
   }
 

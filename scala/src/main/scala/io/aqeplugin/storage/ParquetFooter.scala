@@ -23,7 +23,7 @@ private[storage] object ParquetFooter {
     val types = schema.map(column => column.name -> column.dataType).toMap
     val units = for (field <- fields; read <- types.get(field.getName)) yield field.getName -> unitsPerValue(field, read)
     val groups = blocks.map(block => RowGroup(block.getStartingPos + block.getCompressedSize / 2, block.getRowCount))
-    FooterSummary(blocks.map(_.getRowCount).sum, ranges(blocks, units.toMap), groups, chunkBytes(blocks))
+    FooterSummary(blocks.map(_.getRowCount).sum, ranges(blocks, units.toMap), groups, chunkBytes(blocks), TextBounds.of(blocks, schema))
   }
 
   private def chunkBytes(rowGroups: Seq[BlockMetaData]): Map[String, Long] =

@@ -48,23 +48,29 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
     inList(scan, keys, tables) match {
       case Some(list) if list.list.size <= scan.conf.parquetFilterPushDownInFilterThreshold => Seq(list)
       case Some(list)                                                                       => list +: keys.isInRanges.toSeq
-      case None if keys.areTexts                                                            => Nil
       case None                                                                             => inRanges(scan, keys, tables).toSeq
     }
 
-  /** The column holds one of the keys, if a reader of files may get all of them. Those of one column of several must leave out enough of it, of which
-    * nothing is known if they are texts.
-    */
+  /** The column holds one of the keys, if a reader of files may get all of them. Those of one column of several must leave out enough of it. */
   def inList(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[In] =
-    keys.literals.filter(_.size <= keys.inListMaxKeys).filter(_ => keys.isWholeKey || !keys.areTexts && leavesOutEnough(scan, keys, tables))
+    keys.literals.filter(_.size <= keys.inListMaxKeys).filter(_ => keys.isWholeKey || leavesOutEnough(scan, keys, tables))
       .map(In(keys.column, _))
 
   /** The column lies in the ranges of the keys, if that leaves out enough of it. */
   def inRanges(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Expression] =
     if (leavesOutEnough(scan, keys, tables)) keys.isInRanges else None
 
-  /** Whether the ranges of the keys leave out a part of the column's range that is worth a check, as far as that is known. */
+  /** Whether the ranges of the keys leave out a part of the column's range that is worth a check, as far as that is known. Texts have no share of a
+    * range, so they must leave out row groups of which it is known.
+    */
   def leavesOutEnough(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
+    if (keys.areTexts) leavesOutGroups(scan, keys, tables) else leavesOutValues(scan, keys, tables)
+
+  private def leavesOutGroups(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
+    tables.of(scan).flatMap(_.textBounds.get(keys.column.name))
+      .exists(groups => keys.built.texts.isDefined && TextBounds.shareLeftOut(groups, keys.built.textRanges) >= MinShareLeftOut)
+
+  private def leavesOutValues(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
     tables.of(scan).flatMap(_.ranges.get(keys.column.name)).forall { case (first, last) =>
       val covered = keys.built.ranges.map { case (low, high) =>
         math.max(0.0, math.min(last, high).toDouble - math.max(first, low).toDouble + 1)

@@ -21,6 +21,9 @@ private[storage] object ParquetTail {
   /** Bytes that are read first: the footers of most tables are shorter, and a remote store takes no longer for them. */
   private val FirstBytes = 32 << 10
 
+  /** Parquet takes no footer for one that begins where the magic bytes at the start of a file are. */
+  private val LeadBytes = 4
+
   /** The length of the footer and the magic bytes after it. */
   private val TrailerBytes = 8
 
@@ -30,7 +33,7 @@ private[storage] object ParquetTail {
     val tail =
       try {
         val first = read(stream, file.getLen, FirstBytes.toLong)
-        val needed = footerBytes(first) + TrailerBytes
+        val needed = LeadBytes + footerBytes(first) + TrailerBytes
         if (needed > first.length && needed < file.getLen) read(stream, file.getLen, needed) else first
       } finally stream.close()
     val bytes = new Tail(tail, file.getPath.toString)

@@ -1,6 +1,6 @@
 package io.aqeplugin.e2e
 
-import org.apache.spark.sql.catalyst.expressions.{BinaryComparison, DynamicPruning, InSet}
+import org.apache.spark.sql.catalyst.expressions.{BinaryComparison, DynamicPruning, GreaterThanOrEqual, InSet}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -70,9 +70,27 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
       withConf("spark.sql.codegen.wholeStage" -> codegen) {
         assert(scanned(joined("named", "s.name = d.k", dimension), "named") < 20000, s"$dimension $codegen")
       }
-    // More texts than are listed.
+  }
+
+  test("more texts than are listed skip the row groups that have none of them, where footers tell that there are some") {
+    val name = "lpad(CAST(id AS string), 9, '0')"
+    def rows(order: String) =
+      s"SELECT id, $name AS name, CAST(rand(1) * 1000000000 AS bigint) AS x, rand(2) AS y, rand(3) AS z FROM range(0, 200000, 1, 1) $order"
+    table("in_order", rows(""))
+    table("shuffled", rows("ORDER BY rand(4)"))
+    table("small", s"SELECT id, $name AS name, 0L AS x FROM range(0, 200000, 1, 1)")
     names("many_names", 10)
-    assert(scanned(joined("named", "s.name = d.k", "many_names"), "named") == 200000)
+    for ((table, some) <- Seq("in_order" -> 20000L, "shuffled" -> 200000L, "small" -> 200000L)) {
+      val ran = joined(table, "s.name = d.k", "many_names")
+      val read = scanned(ran, table)
+      assert(if (some == 200000) read == some else read < some, s"$table: $read")
+      val pushed = scans(ran.plan, table).flatMap(_.dataFilters).exists(_.exists(_.isInstanceOf[GreaterThanOrEqual]))
+      assert(pushed == (table == "in_order"), table)
+    }
+    // One of several columns, of which the other says nothing.
+    names("in_pairs", 1)
+    val pairs = joined("in_order", "s.name = d.k AND s.id % 2 = CAST(d.k AS bigint) % 2", "in_pairs")
+    assert(scanned(pairs, "in_order") < 20000, pairs.plan)
   }
 
   test("texts that are no UTF-8, empty or long") {

@@ -57,6 +57,22 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
       assert(rows(statistics).isDefined && reads.size == 8, "footers that were read are kept")
     }
 
+  test("a footer that is longer than the first read") {
+    val long = folder.resolve("long_footers").toString
+    val wide = (1 to 40).map(i => s"rand($i) AS c$i")
+    spark.range(0, 20000, 1, 1).selectExpr("id AS k" +: wide: _*).write.option("parquet.block.size", "65536").parquet(long)
+    val all = scan(spark.read.parquet(long))
+    val file = all.relation.location.inputFiles.map(path => new java.io.RandomAccessFile(new java.net.URI(path).getPath, "r")).head
+    val footerBytes =
+      try { file.seek(file.length - 8); Integer.reverseBytes(file.readInt) }
+      finally file.close()
+    assert(footerBytes > (32 << 10))
+    val before = Faults.count
+    val found = new FooterStatistics(FooterSummary.reader, AtOnce).of(all)
+    assert(found.flatMap(_.rows).map(_.rows).contains(20000L) && found.exists(_.ranges("k") == ((0L, 19999L))), found)
+    assert(Faults.count == before)
+  }
+
   test("unreadable footers are one fault of their table; files that are slow or gone are none") {
     def faults(error: Throwable): Long = {
       val before = Faults.count

@@ -1,0 +1,51 @@
+package io.aqeplugin.storage
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
+import org.apache.parquet.io.api.Binary
+import org.apache.parquet.schema.LogicalTypeAnnotation.StringLogicalTypeAnnotation
+import org.apache.spark.sql.types.{StringType, StructType}
+import org.apache.spark.unsafe.types.UTF8String
+
+/** Smallest and largest text of columns in each row group of a Parquet file, for estimates: no row is left out because of them. */
+private[storage] object TextBounds {
+
+  /** So many bytes of each text are kept. */
+  private val KeptBytes = 16
+
+  /** By column name, one entry for each row group; none for a row group without trusted statistics. */
+  def of(rowGroups: Seq[BlockMetaData], schema: StructType): Map[String, Seq[Option[(UTF8String, UTF8String)]]] = {
+    val texts = schema.filter(_.dataType == StringType).map(_.name).toSet
+    rowGroups.flatMap(_.getColumns.asScala).groupBy(_.getPath.toArray.toSeq).collect {
+      case (Seq(column), chunks) if texts(column) => column -> chunks.map(bounds)
+    }
+  }
+
+  private def bounds(chunk: ColumnChunkMetaData): Option[(UTF8String, UTF8String)] = {
+    val isText = chunk.getPrimitiveType.getLogicalTypeAnnotation.isInstanceOf[StringLogicalTypeAnnotation]
+    Option(chunk.getStatistics).filter(isText && _.hasNonNullValue).flatMap { statistics =>
+      (statistics.genericGetMin: Any, statistics.genericGetMax: Any) match {
+        case (min: Binary, max: Binary) => Some((beginning(min.getBytes), beginning(max.getBytes)))
+        case _                          => None
+      }
+    }
+  }
+
+  private def beginning(text: Array[Byte]): UTF8String = UTF8String.fromBytes(text.take(KeptBytes))
+
+  /** The share of row groups that surely have no text in one of the ranges; those without bounds may have any.
+    *
+    * @param ranges
+    *   from the smallest to the largest text of each, both included
+    */
+  def shareLeftOut(groups: Seq[Option[(UTF8String, UTF8String)]], ranges: Seq[(UTF8String, UTF8String)]): Double =
+    if (groups.isEmpty) 0.0
+    else {
+      // An order of beginnings is one of the texts, unless they are equal.
+      val cut = ranges.map { case (low, high) => (beginning(low.getBytes), beginning(high.getBytes)) }
+      groups.count(_.exists { case (min, max) =>
+        cut.forall { case (low, high) => high.binaryCompare(min) < 0 || low.binaryCompare(max) > 0 }
+      }).toDouble / groups.size
+    }
+}
