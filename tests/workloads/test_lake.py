@@ -1,10 +1,12 @@
 """Tables of Delta and Iceberg have the rows of the Parquet files, and a session of the plugin reads them."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from extent import only_in_test_all
 
 from workloads.tpcds import lake
 from workloads.tpcds.data import dataset_folder
@@ -54,14 +56,16 @@ print("done")
 """
 
 
+# Delta's first queries take three times as long as Iceberg's.
 @pytest.mark.spark
-@pytest.mark.parametrize("name", _FORMATS)
+@pytest.mark.parametrize("name", [pytest.param("delta", marks=only_in_test_all), "iceberg"])
 def test_tables_have_the_same_rows_and_are_written_once(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AQE_PLUGIN_DATA", str(tmp_path))
     command = [sys.executable, "-c", _WRITES_TWICE, name]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert ran.stdout.strip().endswith("done")
     folder = lake_folder(dataset_folder(0.01), LAKE_FORMATS[name])
