@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from extent import only_in_test_all
 
+from tests.extent import only_in_test_all
 from workloads.tpcds import lake
 from workloads.tpcds.data import dataset_folder
 from workloads.tpcds.lake import LAKE_FORMATS, lake_folder
