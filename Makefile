@@ -100,7 +100,6 @@ check-python: lint-python
 test: prerequisites ## what every change must pass: lint, the tests of both languages, the other Spark lines' smoke tests
 	@mkdir -p $(REPORTS)
 	@$(MAKE) --jobs=2 $(CLASSES) jar
-	@$(MAKE) table-formats
 	@echo "Follow it with: tail -f $(REPORTS)/jvm.log $(REPORTS)/python.log"
 	@$(LANES) test-jvm test-python
 
@@ -112,7 +111,7 @@ test-jvm: prerequisites ## the Scala tests on the primary Spark line; the other 
 	@project/slowest 20 scala/target/*/test-reports
 
 .PHONY: test-python
-test-python: lint-python jar $(CLASSES) $(TABLE_FORMATS) ## the Python tests: units, contracts, sessions, TPC-DS end to end
+test-python: lint-python jar $(CLASSES) ## the Python tests: units, contracts, sessions, TPC-DS end to end
 	@mkdir -p $(REPORTS)
 	{ failed=0; \
 	  $(PYTEST) -m unit $(WORKERS) --junitxml=$(REPORTS)/python-units.xml || failed=1; \
@@ -120,7 +119,7 @@ test-python: lint-python jar $(CLASSES) $(TABLE_FORMATS) ## the Python tests: un
 	  exit $$failed; } 2>&1 | tee $(REPORTS)/python.log
 
 .PHONY: test-all
-test-all: lint jar ## every case on the primary Spark line, the other lines' whole suites with a sample, some of Spark's own suites
+test-all: lint jar table-formats ## every case on the primary Spark line, the other lines' whole suites with a sample, some of Spark's own suites
 	AQE_PLUGIN_TESTS=all $(SBT) $(PRIMARY)/test
 	env -u AQE_PLUGIN_TESTS $(SBT) otherLines
 	AQE_PLUGIN_TESTS=all $(MAKE) test-python test-spark-quick

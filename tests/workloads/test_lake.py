@@ -56,9 +56,9 @@ print("done")
 """
 
 
-# Delta's first queries take three times as long as Iceberg's.
+@only_in_test_all
 @pytest.mark.spark
-@pytest.mark.parametrize("name", [pytest.param("delta", marks=only_in_test_all), "iceberg"])
+@pytest.mark.parametrize("name", _FORMATS)
 def test_tables_have_the_same_rows_and_are_written_once(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,7 +106,7 @@ class KeyTypesSuite extends AnyFunSuite with PluginSession {
     "structs with nulls inside",
     struct("a" -> LongType, "b" -> StringType) -> Seq(Row(1L, "x"), Row(1L, "y"), Row(1L, null), Row(null, "x"), Row(null, null), null),
     struct("a" -> LongType, "b" -> StringType) -> Seq(Row(1L, "x"), Row(null, "x"), Row(null, null), null),
-    columnar
+    parquet
   )
   filtersRightly(
     "a null inside and the value that stands for it",
