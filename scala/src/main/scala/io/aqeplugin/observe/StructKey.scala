@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
 /** A join key that is a struct. */
 private[observe] object StructKey {
 
-  /** More fields are not compared: each has a cost for every row, and the first ones tell most rows apart. */
+  /** More fields are not compared, because each has a cost for every row. */
   private val MostFields = 8
 
   /** For each field that a filter can hold, of each struct inside too: the two expressions that are equal wherever the two structs are. None if

@@ -91,7 +91,7 @@ final case class FinishedJoin(
 
   /** Whether the build side may be the one that was measured. Where tasks ran again because an executor was lost, rows may count twice. */
   def isNoLargerThan(measured: BuildFacts): Boolean =
-    sketches.rows(stage).orElse(StageReader.rows(stage)).forall(_ <= FinishedJoin.MostCounts * math.max(1L, measured.rows))
+    StageReader.rows(stage).forall(_ <= FinishedJoin.MostCounts * math.max(1L, measured.rows))
 
   /** What Spark does, given AQE's hints and the size of the build side, without a hash table and without a row limit. */
   private def sparkStrategy(estimate: JoinFacts, build: BuildFacts): Strategy = {
