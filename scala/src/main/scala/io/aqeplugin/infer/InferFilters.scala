@@ -142,10 +142,13 @@ object InferFilters {
     }
 
     private def filtered(input: LogicalPlan, knowledge: Knowledge, own: Seq[Expression]): Option[Expression] = {
-      val predicates = new Inference(input.output, own, own, knowledge).predicates
+      val predicates = new Inference(input.output, own, own, knowledge).predicates.filter(isAllowed(_, knowledge))
       if (predicates.nonEmpty) note(InferredFilter(input, predicates))
       allOf(predicates, knowledge)
     }
+
+    private def isAllowed(predicate: InferredPredicate, knowledge: Knowledge): Boolean =
+      trusted.allows(predicate.condition, knowledge.equal)
 
     private def allOf(predicates: Seq[InferredPredicate], knowledge: Knowledge): Option[Expression] =
       Conditions.allOf(predicates.map(predicate => trusted.checked(predicate.condition, knowledge.equal)))
@@ -157,7 +160,7 @@ object InferFilters {
 
     private def moveThrough(operator: LogicalPlan, knowledge: Knowledge, own: Seq[Expression]): Option[LogicalPlan] = {
       val predicates = new Inference(passed(operator), own, own ++ operator.constraints, knowledge).predicates.filter { predicate =>
-        moved(Filter(predicate.condition, operator), operator).isDefined
+        isAllowed(predicate, knowledge) && moved(Filter(predicate.condition, operator), operator).isDefined
       }
       val changed = allOf(predicates, knowledge).flatMap(condition => moved(Filter(condition, operator), operator))
       if (changed.isDefined) note(InferredFilter(operator, predicates))

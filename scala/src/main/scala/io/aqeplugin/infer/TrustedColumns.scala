@@ -22,7 +22,18 @@ import io.aqeplugin.storage.{ParquetKeys, SourceLiterals}
   * refuse a condition, which fails the query. That is the query author's choice; a predicate that the author
   * did not write must not change an answer.
   */
-private[infer] final class TrustedColumns private (untrusted: Set[ExprId]) {
+private[infer] final class TrustedColumns private (untrusted: Set[ExprId], prunedAsNull: Set[ExprId]) {
+
+  /** Whether a condition may be added. Of a Hive table that is read by a SerDe, rows without a value in a partition column of texts have the name of
+    * the default partition there. A condition on the column makes Spark leave out that partition, as if they had null. As a rule, Spark does so by
+    * itself, because a comparison needs a value.
+    */
+  def allows(condition: Expression, equal: EqualColumns): Boolean = !reached(condition, equal).exists(column => prunedAsNull(column.exprId))
+
+  private def reached(condition: Expression, equal: EqualColumns): Seq[Attribute] = {
+    val columns = condition.references.toSeq
+    columns ++ columns.flatMap(equal.of)
+  }
 
   /** The condition, each part of which is a [[RowCheck]] unless every source that it may reach can be trusted with it. Spark itself carries
     * conditions to columns that are equal, and finds the parts that concern partitions alone.
@@ -31,9 +42,7 @@ private[infer] final class TrustedColumns private (untrusted: Set[ExprId]) {
     case And(left, right) => And(checked(left, equal), checked(right, equal))
     case Or(left, right)  => Or(checked(left, equal), checked(right, equal))
     case part             =>
-      val columns = part.references.toSeq
-      val reached = columns ++ columns.flatMap(equal.of)
-      if (!reached.exists(column => untrusted(column.exprId)) && !part.exists(isUntrusted)) part else RowCheck(part)
+      if (!reached(part, equal).exists(column => untrusted(column.exprId)) && !part.exists(isUntrusted)) part else RowCheck(part)
   }
 
   private def isUntrusted(expression: Expression): Boolean = expression match {
@@ -51,23 +60,34 @@ private[infer] final class TrustedColumns private (untrusted: Set[ExprId]) {
 
 private[infer] object TrustedColumns {
 
-  def of(plan: LogicalPlan): TrustedColumns = {
-    val untrusted = mutable.HashSet.empty[ExprId]
+  def of(plan: LogicalPlan): TrustedColumns = new TrustedColumns(
+    reading(plan)(untrustedOf),
+    if (plan.conf.constraintPropagationEnabled) Set.empty else reading(plan)(prunedAsNull)
+  )
+
+  /** Columns of leaves, and those above that are computed from one of them. */
+  private def reading(plan: LogicalPlan)(columnsOf: LeafNode => Seq[Attribute]): Set[ExprId] = {
+    val found = mutable.HashSet.empty[ExprId]
     plan.foreachUp {
-      case leaf: LeafNode => untrusted ++= untrustedOf(leaf)
+      case leaf: LeafNode => found ++= columnsOf(leaf).map(_.exprId)
       case union: Union   => union.children.foreach { child =>
-          union.output.lazyZip(child.output).foreach((above, below) => if (untrusted(below.exprId)) untrusted += above.exprId)
+          union.output.lazyZip(child.output).foreach((above, below) => if (found(below.exprId)) found += above.exprId)
         }
       case other => other.expressions.foreach(_.foreach {
-          case alias: Alias if alias.child.references.exists(column => untrusted(column.exprId)) => untrusted += alias.exprId
-          case _                                                                                 =>
+          case alias: Alias if alias.child.references.exists(column => found(column.exprId)) => found += alias.exprId
+          case _                                                                             =>
         })
     }
-    new TrustedColumns(untrusted.toSet)
+    found.toSet
   }
 
-  private def untrustedOf(leaf: LeafNode): Seq[ExprId] = {
-    val columns = leaf match {
+  private def prunedAsNull(leaf: LeafNode): Seq[Attribute] = leaf match {
+    case hive: HiveTableRelation => hive.partitionCols.filter(_.dataType.isInstanceOf[StringType])
+    case _                       => Nil
+  }
+
+  private def untrustedOf(leaf: LeafNode): Seq[Attribute] =
+    leaf match {
       case relation: LogicalRelation =>
         relation.relation match {
           case files: HadoopFsRelation => ofFiles(relation, files)
@@ -81,8 +101,6 @@ private[infer] object TrustedColumns {
       // What Spark makes itself, it also compares itself.
       case _ => Nil
     }
-    columns.map(_.exprId)
-  }
 
   private def ofFiles(relation: LogicalRelation, files: HadoopFsRelation): Seq[Attribute] = {
     val partitions = files.partitionSchema.map(_.name)

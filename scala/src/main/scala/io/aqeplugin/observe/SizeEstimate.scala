@@ -268,12 +268,10 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     * distinct values and histogram. Of another operator, the range of the scan that has the column.
     */
   def keysOf(plan: SparkPlan, keys: Seq[Expression]): Option[KeyFacts] = (plan, keys) match {
-    case (file: FileSourceScanExec, Seq(key: Attribute)) =>
-      tables.of(file).flatMap { facts =>
+    case (scan @ (_: FileSourceScanExec | _: BatchScanExec), Seq(key: Attribute)) =>
+      tables.of(scan).flatMap { facts =>
         facts.ranges.get(key.name).map { case (min, max) =>
-          // A condition on the key may remove just the heavy ones.
-          val isWhole = !(file.dataFilters ++ file.partitionFilters).exists(limits(_, key))
-          val histogram = if (isWhole) facts.histograms.getOrElse(key.name, Nil) else Nil
+          val histogram = if (readsAll(scan, key)) facts.histograms.getOrElse(key.name, Nil) else Nil
           KeyFacts(1, supported = true, distinct = facts.distinct.get(key.name), min = Some(min), max = Some(max), histogram = histogram)
         }
       }
@@ -282,13 +280,19 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
   }
 
   private def scanOf(plan: SparkPlan, column: Attribute): Option[SparkPlan] = plan match {
-    case stage: QueryStageExec      => scanOf(stage.plan, column)
-    case reused: ReusedExchangeExec => scanOf(reused.child, column)
-    case scan: FileSourceScanExec   => Some(scan).filter(_.outputSet.contains(column))
+    case stage: QueryStageExec                             => scanOf(stage.plan, column)
+    case reused: ReusedExchangeExec                        => scanOf(reused.child, column)
+    case scan @ (_: FileSourceScanExec | _: BatchScanExec) => Some(scan).filter(_.outputSet.contains(column))
     // It gives its column the name of that of its first input.
     case _: UnionExec      => None
     case _: StartedFilters => scanOf(plan.children.head, column)
     case other             => other.children.iterator.flatMap(scanOf(_, column)).nextOption()
+  }
+
+  /** Whether no condition is on the key, which may remove just the heavy ones. */
+  private def readsAll(scan: SparkPlan, key: Attribute): Boolean = scan match {
+    case file: FileSourceScanExec => !(file.dataFilters ++ file.partitionFilters).exists(limits(_, key))
+    case _                        => false
   }
 
   private def limits(condition: Expression, key: Attribute): Boolean = condition match {

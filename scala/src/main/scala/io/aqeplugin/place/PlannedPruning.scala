@@ -1,9 +1,11 @@
 package io.aqeplugin.place
 
 import org.apache.spark.sql.catalyst.expressions.{AttributeSet, DynamicPruning, DynamicPruningExpression, Literal}
-import org.apache.spark.sql.execution.{FileSourceScanExec, InSubqueryExec, SparkPlan, SubqueryAdaptiveBroadcastExec}
+import org.apache.spark.sql.execution.{InSubqueryExec, SparkPlan, SubqueryAdaptiveBroadcastExec}
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
+
+import io.aqeplugin.storage.ScanAdapter
 
 /** What Spark's dynamic partition pruning of a plan takes its values from. AQE plans that when a scan starts: as a rule it reads the broadcast
   * of a join, and prunes nothing where no join of the plan broadcasts the same rows.
@@ -24,12 +26,10 @@ final class PlannedPruning private[place] (plan: SparkPlan, marks: PlanMarks) {
   def mayRead(exchange: SparkPlan): Boolean = isBroadcast(exchange) && builds.forall(_.contains(marks.of(exchange)))
 
   /** Whether pruning leaves out partitions of the target's scan by each of the keys. */
-  def covers(target: FilterTarget): Boolean = target.node match {
-    case scan: FileSourceScanExec =>
-      val prunings = scan.partitionFilters.flatMap(_.collect { case pruning: DynamicPruning => pruning })
-      val columns = AttributeSet.fromAttributeSets(prunings.filter(findsValues).map(_.references))
-      target.columns.forall(columns.contains)
-    case _ => false
+  def covers(target: FilterTarget): Boolean = {
+    val prunings = ScanAdapter.partitionConditions(target.node).flatMap(_.collect { case pruning: DynamicPruning => pruning })
+    val columns = AttributeSet.fromAttributeSets(prunings.filter(findsValues).map(_.references))
+    prunings.nonEmpty && target.columns.forall(columns.contains)
   }
 
   private def findsValues(pruning: DynamicPruning): Boolean = pruning match {

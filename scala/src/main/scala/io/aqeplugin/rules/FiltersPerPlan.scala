@@ -97,19 +97,21 @@ object FiltersPerPlan {
     unions.partition(union => placed.exists(_ eq union))
   }
 
-  /** The most selective filters of each scan and of the plan. */
+  /** The most selective filters of each scan and of the plan. A filter below the right side of an anti join goes with any other that its join
+    * loses: without the filter of the left side, it would leave more rows of the join.
+    */
   def choose(wanted: Seq[Placement], maxPerScan: Int): FiltersPerPlan = {
     // By position, and scans by identity: placements contain plans, and hashing a plan walks all of it.
     val perScan = new IdentityHashMap[SparkPlan, Seq[Int]]().asScala
     wanted.indices.foreach(i => perScan.update(wanted(i).request.target.node, perScan.getOrElse(wanted(i).request.target.node, Nil) :+ i))
     val bestOfScans = perScan.values.flatMap(_.sortBy(wanted(_).expectedPassRate).take(maxPerScan)).toSeq
     val best = bestOfScans.sortBy(wanted(_).expectedPassRate).take(MaxPerPlan).toSet
-    val (kept, tooMany) = wanted.indices.partition(best.contains)
+    val (within, tooMany) = wanted.indices.partition(best.contains)
     val ofScans = bestOfScans.toSet
-    FiltersPerPlan(
-      kept.map(wanted),
-      tooMany.map(i => wanted(i) -> (if (ofScans.contains(i)) tooManyOnPlan else tooManyOnScan(maxPerScan)))
-    )
+    val limits = tooMany.map(i => wanted(i) -> (if (ofScans.contains(i)) tooManyOnPlan else tooManyOnScan(maxPerScan)))
+    val limitOfJoin = limits.map { case (placement, reason) => placement.label.joinId -> reason }.toMap
+    val (alone, kept) = within.map(wanted).partition(one => one.request.target.beside.nonEmpty && limitOfJoin.contains(one.label.joinId))
+    FiltersPerPlan(kept, limits ++ alone.map(one => one -> limitOfJoin(one.label.joinId)))
   }
 
   private def tooManyOnScan(limit: Int): Reason =

@@ -10,6 +10,7 @@ import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.exec.FilterLabel
 import io.aqeplugin.observe.{JoinId, JoinKey, PlacedFilter, QueryState}
 import io.aqeplugin.place.FilterTarget
+import io.aqeplugin.storage.HiveScan
 import io.aqeplugin.tell.DecisionLog
 
 /** Records the placements of filters, and reports new decisions with them. */
@@ -49,6 +50,6 @@ private[rules] object ReportedDecisions {
   def tableName(scan: SparkPlan): String = scan match {
     case file: FileSourceScanExec =>
       file.tableIdentifier.map(_.unquotedString).orElse(file.relation.location.rootPaths.headOption.map(_.getName)).getOrElse("files")
-    case other => other.nodeName
+    case other => HiveScan.of(other).fold(other.nodeName)(_.relation.tableMeta.identifier.unquotedString)
   }
 }

@@ -5,7 +5,7 @@ import java.util.IdentityHashMap
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
@@ -17,7 +17,7 @@ import io.aqeplugin.decide._
 import io.aqeplugin.exec.BuildRecord
 import io.aqeplugin.observe._
 import io.aqeplugin.place._
-import io.aqeplugin.storage.FooterStatistics
+import io.aqeplugin.storage.KnownTables
 import io.aqeplugin.tell.{ExplainSection, ExplainText}
 
 /** The filters that the joins of one plan request, to wait or by their decision. */
@@ -59,11 +59,9 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     */
   private val directions = new IdentityHashMap[SparkPlan, Side]().asScala
 
-  /** Starts to read the footers of all tables concurrently. */
-  def beginReadingTables(): Unit = plan.collectLeaves().foreach {
-    case scan: FileSourceScanExec if !state.knowsTable(scan.relation.location) => FooterStatistics.begin(scan)
-    case _                                                                     =>
-  }
+  /** Starts to read what all tables say of themselves, concurrently. */
+  def beginReadingTables(): Unit =
+    plan.collectLeaves().filter(scan => KnownTables.keyOf(scan).exists(!state.knowsTable(_))).foreach(KnownTables.begin)
 
   /** Whether the plan has no join. */
   def isEmpty: Boolean = joins.isEmpty && ranges.isEmpty

@@ -2,8 +2,7 @@ package io.aqeplugin.storage
 
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.catalog.CatalogColumnStat
-import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.catalyst.catalog.{CatalogColumnStat, CatalogTable}
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.decide.{EstimateSource, KeyBucket, RowEstimate}
@@ -14,9 +13,9 @@ import io.aqeplugin.observe.TableFacts
   */
 object CatalogStatistics {
 
-  /** Facts of the scanned table, of all its partitions; none for a table that is in no catalog or has not been analyzed. */
-  def of(scan: FileSourceScanExec): Option[TableFacts] =
-    for (table <- PartitionedTable.unpruned(scan); statistics <- table.stats) yield {
+  /** Facts of a table, of all its partitions; none if it has not been analyzed. */
+  def of(table: CatalogTable): Option[TableFacts] =
+    for (statistics <- table.stats) yield {
       val columns = statistics.colStats.toSeq.flatMap { case (name, column) => table.schema.find(_.name == name).map(_ -> column) }
       TableFacts(
         statistics.rowCount.map(rows => RowEstimate(rows.min(Long.MaxValue).toLong, EstimateSource.Catalog)),

@@ -12,28 +12,63 @@ import org.apache.spark.sql.internal.SQLConf
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
 import io.aqeplugin.observe.TableFacts
 
-/** The row counts of an Iceberg table, and the distinct values of its columns. It is known by name: the plugin does not depend on Iceberg. */
-private[storage] object IcebergSnapshot {
-  private val SparkTable = "org.apache.iceberg.spark.source.SparkTable"
-  private val Records = "total-records"
-  private val Deleted = "total-position-deletes"
+/** The snapshot of an Iceberg table that a query reads.
+  *
+  * @param table
+  *   Iceberg's own table
+  */
+private[storage] final case class IcebergSnapshot(table: AnyRef, id: Long, summary: JavaMap[_, _]) {
+  def number(key: String): Option[Long] = Option(summary.get(key)).flatMap(_.toString.toLongOption)
 
-  /** Rows of the snapshot that is read, which time travel or a branch may name; none for a table of another kind, without a snapshot, or whose rows equality deletes remove. */
-  def facts(table: Table, scan: Scan): Option[TableFacts] =
+  /** Its data files, with the statistics of their columns. Reads manifests while it is iterated. */
+  def files: Iterator[AnyRef] = {
+    import IcebergMembers._
+    val scan = interface(table, "TableScan").getMethod("useSnapshot", java.lang.Long.TYPE)
+      .invoke(publicly(table, "Table", "newScan"), java.lang.Long.valueOf(id))
+    val tasks = publicly(publicly(scan, "Scan", "includeColumnStats"), "Scan", "planFiles")
+    tasks match {
+      case found: java.lang.Iterable[_] => found.asScala.iterator.collect { case task: AnyRef => publicly(task, "ContentScanTask", "file") }
+      case _                            => Iterator.empty
+    }
+  }
+}
+
+private[storage] object IcebergSnapshot {
+  private val SparkTable = IcebergMembers.Package + "spark.source.SparkTable"
+
+  /** The snapshot that time travel or a branch names, or the table's last one; none for a table of another kind, or without a snapshot. */
+  def of(table: Table): Option[IcebergSnapshot] =
     if (table.getClass.getName != SparkTable) None
     else
-      for {
-        summary <- summaryOf(table)
-        records <- number(summary, Records)
-        if !number(summary, "total-equality-deletes").exists(_ > 0)
-      } yield {
-        val rows = math.max(0L, records - number(summary, Deleted).getOrElse(0L))
-        TableFacts(
-          Some(RowEstimate(rows, EstimateSource.IcebergSnapshot)),
-          bytes = number(summary, "total-files-size"),
-          distinct = distinctOf(scan)
-        )
-      }
+      Try {
+        import IcebergMembers.{interface, publicly}
+        val iceberg = IcebergMembers.of(table, "table")
+        val tables = interface(table, "Table")
+        val snapshot = (Option(IcebergMembers.of(table, "snapshotId")), Option(IcebergMembers.of(table, "branch"))) match {
+          case (Some(id), _)        => tables.getMethod("snapshot", java.lang.Long.TYPE).invoke(iceberg, id)
+          case (None, Some(branch)) => tables.getMethod("snapshot", classOf[String]).invoke(iceberg, branch)
+          case _                    => publicly(iceberg, "Table", "currentSnapshot")
+        }
+        (iceberg, publicly(snapshot, "Snapshot", "snapshotId"), publicly(snapshot, "Snapshot", "summary"))
+      }.toOption.collect { case (iceberg, id: java.lang.Long, summary: JavaMap[_, _]) => IcebergSnapshot(iceberg, id, summary) }
+
+  /** Rows, bytes, ranges and distinct values of what a scan reads; none for a table of another kind, without a snapshot, or whose rows equality
+    * deletes remove.
+    */
+  def facts(table: Table, scan: Scan): Option[TableFacts] =
+    for {
+      snapshot <- of(table)
+      records <- snapshot.number("total-records")
+      if !snapshot.number("total-equality-deletes").exists(_ > 0)
+    } yield {
+      val rows = math.max(0L, records - snapshot.number("total-position-deletes").getOrElse(0L))
+      TableFacts(
+        Some(RowEstimate(rows, EstimateSource.IcebergSnapshot)),
+        bytes = snapshot.number("total-files-size"),
+        ranges = IcebergBounds.of(table, scan),
+        distinct = distinctOf(scan)
+      )
+    }
 
   /** What `compute_table_stats` left of this snapshot; Iceberg reports it only to Spark's cost-based optimizer, by the names that columns have now. */
   private def distinctOf(scan: Scan): Map[String, Long] = scan match {
@@ -44,22 +79,4 @@ private[storage] object IcebergSnapshot {
       }.filter { case (column, _) => IcebergColumns.hasOneMeaning(scan, column) }.toMap).getOrElse(Map.empty)
     case _ => Map.empty
   }
-
-  private def summaryOf(table: Table): Option[JavaMap[_, _]] = {
-    // The classes that implement these interfaces are not public.
-    def valueOf(owner: AnyRef, interface: Class[_], method: String): AnyRef = interface.getMethod(method).invoke(owner)
-    Try {
-      val loader = table.getClass.getClassLoader
-      val iceberg = valueOf(table, table.getClass, "table")
-      val tables = Class.forName("org.apache.iceberg.Table", true, loader)
-      val snapshot = (Option(valueOf(table, table.getClass, "snapshotId")), Option(valueOf(table, table.getClass, "branch"))) match {
-        case (Some(id), _)        => tables.getMethod("snapshot", java.lang.Long.TYPE).invoke(iceberg, id)
-        case (None, Some(branch)) => tables.getMethod("snapshot", classOf[String]).invoke(iceberg, branch)
-        case _                    => valueOf(iceberg, tables, "currentSnapshot")
-      }
-      valueOf(snapshot, Class.forName("org.apache.iceberg.Snapshot", true, loader), "summary")
-    }.toOption.collect { case summary: JavaMap[_, _] => summary }
-  }
-
-  private def number(summary: JavaMap[_, _], key: String): Option[Long] = Option(summary.get(key)).flatMap(_.toString.toLongOption)
 }

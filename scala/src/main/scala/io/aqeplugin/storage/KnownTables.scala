@@ -19,17 +19,28 @@ object KnownTables {
   def keyOf(scan: SparkPlan): Option[AnyRef] = scan match {
     case file: FileSourceScanExec => Some(file.relation.location)
     case batch: BatchScanExec     => Option(batch.table)
-    case _                        => None
+    case other                    => HiveScan.of(other).map(_.relation.tableMeta.identifier)
+  }
+
+  /** Starts to read what a table's files or its log say, so that a plan waits for its slowest table and not for each in turn. */
+  def begin(scan: SparkPlan): Unit = scan match {
+    case file: FileSourceScanExec => FooterStatistics.begin(file)
+    case batch: BatchScanExec     => Option(batch.table).foreach(IcebergBounds.begin(_, batch.scan))
+    case _                        =>
   }
 
   def of(scan: SparkPlan): Option[TableFacts] = scan match {
     case file: FileSourceScanExec => Some(ofFiles(file))
     case batch: BatchScanExec     => Option(batch.table).flatMap(IcebergSnapshot.facts(_, batch.scan))
-    case _                        => None
+    case other                    => HiveScan.of(other).flatMap(ofSerDe)
   }
 
+  /** Once Spark has asked for the partitions, the statistics are those of the selected ones. */
+  private def ofSerDe(scan: HiveScan): Option[TableFacts] =
+    if (scan.relation.prunedPartitions.isDefined) None else CatalogStatistics.of(scan.relation.tableMeta)
+
   private def ofFiles(scan: FileSourceScanExec): TableFacts = {
-    val analyzed = CatalogStatistics.of(scan).getOrElse(TableFacts.Unknown)
+    val analyzed = PartitionedTable.unpruned(scan).flatMap(CatalogStatistics.of(_)).getOrElse(TableFacts.Unknown)
     val logged = Option.when(DeltaScan.isOne(scan))(scan).flatMap(DeltaScan.facts).getOrElse(TableFacts.Unknown)
     val read = FooterStatistics.of(scan).getOrElse(TableFacts.Unknown)
     TableFacts(

@@ -12,7 +12,7 @@ object PartitionRange {
 
   def isPartition(scan: SparkPlan, column: Attribute): Boolean = scan match {
     case file: FileSourceScanExec => file.relation.partitionSchema.exists(field => file.conf.resolver(field.name, column.name))
-    case _                        => false
+    case other                    => HiveScan.of(other).exists(_.isPartition(column))
   }
 
   /** Smallest and largest value of an ordered partition column over the partitions that a scan reads; none for any other column.

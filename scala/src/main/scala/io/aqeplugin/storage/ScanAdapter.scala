@@ -11,7 +11,7 @@ import io.aqeplugin.observe.{JoinKey, TableStatistics}
   * read.
   */
 object ScanAdapter {
-  private val Formats: Seq[KeyedFormat] = Seq(DeltaKeys, PartitionKeys, ParquetKeys, OrcKeys, BatchScanKeys)
+  private val Formats: Seq[KeyedFormat] = Seq(DeltaKeys, PartitionKeys, ParquetKeys, OrcKeys, BatchScanKeys, HiveKeys)
 
   /** `scan`, reading less because each of its key columns must contain a value of one of the built keys; `scan` itself if its source
     * cannot use that.
@@ -48,6 +48,12 @@ object ScanAdapter {
     case _: FileSourceScanExec => true
     case batch: BatchScanExec  => batch.scan.isInstanceOf[FileScan] || IcebergColumns.isOne(batch.scan)
     case _                     => false
+  }
+
+  /** What a scan requires of the partitions that it reads. */
+  def partitionConditions(scan: SparkPlan): Seq[Expression] = scan match {
+    case file: FileSourceScanExec => file.partitionFilters
+    case other                    => HiveScan.of(other).fold[Seq[Expression]](Nil)(_.partitionConditions)
   }
 
   /** Whether a scan leaves out whole partitions by the values of a key. */

@@ -58,8 +58,8 @@ class EstimateTablesSuite extends AnyFunSuite with PluginSession with EstimateQu
   }
 
   /** Of a join whose probe side is the table, where its rows are from, and the range of its tickets. */
-  private def probed(path: String, condition: String): (String, Seq[Long]) = {
-    val decision = chosen(s"SELECT count(*), max(w.text) FROM (SELECT * FROM $path WHERE $condition) w JOIN few ON w.ticket = few.ticket")
+  private def probed(path: String, condition: String, value: String = "text"): (String, Seq[Long]) = {
+    val decision = chosen(s"SELECT count(*), max(w.$value) FROM (SELECT * FROM $path WHERE $condition) w JOIN few ON w.ticket = few.ticket")
     val probe = decision.path("facts").path("probe")
     (probe.path("scanRowsSource").asText, Seq("min", "max").map(probe.path("keys").path(_)).filter(_.isNumber).map(_.asLong))
   }
@@ -78,6 +78,19 @@ class EstimateTablesSuite extends AnyFunSuite with PluginSession with EstimateQu
 
   test("the snapshot of an Iceberg table has its rows, whatever partitions are read") {
     isOfTheTable(chosen(joined("ice.db.returns", "day < 2")), "iceberg_snapshot", tolerance = 0)
+  }
+
+  test("the manifests of an Iceberg table have the ranges of its columns, by the names that a version has for them") {
+    val version = withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql(s"CREATE TABLE ice.db.renamed USING iceberg AS ${Returns.replace("SELECT", "SELECT /*+ REPARTITION(3) */")}")
+      val snapshot = spark.sql("SELECT snapshot_id FROM ice.db.renamed.snapshots").head().getLong(0)
+      spark.sql("ALTER TABLE ice.db.renamed RENAME COLUMN ticket TO number")
+      spark.sql("ALTER TABLE ice.db.renamed RENAME COLUMN amount TO ticket")
+      snapshot
+    }
+    val (_, older) = probed(s"ice.db.renamed VERSION AS OF $version", "true", "amount")
+    val (_, now) = probed("ice.db.renamed", "true", "number")
+    assert(older == Seq(0L, TableRows - 1L) && now.nonEmpty && now != older)
   }
 
   test("distinct values that Iceberg has counted are those before a predicate, with Spark's cost-based optimizer") {

@@ -64,6 +64,17 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
       (64 until 70).map(i => i / 100.0 -> overPlan))
   }
 
+  test("a filter below the right side of an anti join goes with the filter that the left side loses") {
+    val left = spark.range(1).queryExecution.sparkPlan
+    val right = spark.range(1).queryExecution.sparkPlan
+    def filters(joinId: String, rate: Double) = Seq(placement(left, rate, joinId), placement(right, rate, joinId, beside = Seq(left)))
+    val chosen = FiltersPerPlan.choose(filters("a", 0.1) ++ filters("b", 0.2).take(1) ++ filters("c", 0.3).drop(1), maxPerScan = 1)
+    assert(chosen.kept.map(_.label.joinId) == Seq("a", "a"))
+    val crowded = FiltersPerPlan.choose(filters("a", 0.1).take(1) ++ filters("b", 0.2), maxPerScan = 1)
+    assert(crowded.kept.map(_.label.joinId) == Seq("a"))
+    assert(crowded.refused.map { case (one, reason) => one.label.joinId -> reason.code.name } == Seq.fill(2)("b" -> "MAX_FILTERS_PER_SCAN"))
+  }
+
   test("of filters whose copied build sides would make a plan too large, the most selective stay; the others name the limit") {
     val tables = 13
     (0 until tables).foreach(i => table(s"t$i", s"SELECT id AS k$i FROM range(${40 + i})"))
@@ -79,10 +90,10 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  private def placement(scan: SparkPlan, passRate: Double): Placement =
+  private def placement(scan: SparkPlan, passRate: Double, joinId: String = "join", beside: Seq[SparkPlan] = Nil): Placement =
     Placement(
-      FilterRequest(scan, Nil, None, FilterTarget(scan, Nil, Nil, wholeGroups = false)),
-      FilterLabel("id", "join", "table", Nil, "why"),
+      FilterRequest(scan, Nil, None, FilterTarget(scan, Nil, Nil, wholeGroups = false, beside = beside)),
+      FilterLabel("id", joinId, "table", Nil, "why"),
       passRate
     )
 }

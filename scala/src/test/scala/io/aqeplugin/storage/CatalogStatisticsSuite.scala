@@ -36,7 +36,8 @@ class CatalogStatisticsSuite extends AnyFunSuite with PluginSession {
 
   private def factsOf(query: String): Option[TableFacts] = {
     val plan = withConf("spark.aqePlugin.mode" -> "off")(spark.sql(query).queryExecution.executedPlan)
-    CatalogStatistics.of(collectFirst(plan) { case scan: FileSourceScanExec => scan }.getOrElse(fail("no file scan")))
+    PartitionedTable.unpruned(collectFirst(plan) { case scan: FileSourceScanExec => scan }.getOrElse(fail("no file scan")))
+      .flatMap(CatalogStatistics.of(_))
   }
 
   private def decided(query: String): JsonNode =
