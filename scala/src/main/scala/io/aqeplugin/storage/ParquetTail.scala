@@ -1,6 +1,6 @@
 package io.aqeplugin.storage
 
-import java.io.ByteArrayInputStream
+import java.io.{ByteArrayInputStream, IOException}
 import java.nio.{ByteBuffer, ByteOrder}
 
 import org.apache.hadoop.conf.Configuration
@@ -21,6 +21,9 @@ private[storage] object ParquetTail {
   /** Bytes that are read first: the footers of most tables are shorter, and a remote store takes no longer for them. */
   private val FirstBytes = 32 << 10
 
+  /** A longer footer is not read: a damaged file may give any length, and the driver reads several at once. */
+  private val MostBytes = 64L << 20
+
   /** Parquet takes no footer for one that begins where the magic bytes at the start of a file are. */
   private val LeadBytes = 4
 
@@ -34,6 +37,7 @@ private[storage] object ParquetTail {
       try {
         val first = read(stream, file.getLen, FirstBytes.toLong)
         val needed = LeadBytes + footerBytes(first) + TrailerBytes
+        if (needed > MostBytes) throw new IOException(s"The footer of ${file.getPath} has $needed bytes; up to $MostBytes are read.")
         if (needed > first.length && needed < file.getLen) read(stream, file.getLen, needed) else first
       } finally stream.close()
     val bytes = new Tail(tail, file.getPath.toString)

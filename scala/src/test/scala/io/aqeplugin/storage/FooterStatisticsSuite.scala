@@ -1,6 +1,6 @@
 package io.aqeplugin.storage
 
-import java.io.{FileNotFoundException, IOException}
+import java.io.{FileNotFoundException, IOException, RandomAccessFile}
 import java.net.SocketTimeoutException
 import java.util.concurrent.{ConcurrentLinkedQueue, Executor, RejectedExecutionException}
 
@@ -8,7 +8,7 @@ import scala.collection.mutable.ArrayBuffer
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.FileStatus
+import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.execution.FileSourceScanExec
@@ -62,7 +62,7 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
     val wide = (1 to 40).map(i => s"rand($i) AS c$i")
     spark.range(0, 20000, 1, 1).selectExpr("id AS k" +: wide: _*).write.option("parquet.block.size", "65536").parquet(long)
     val all = scan(spark.read.parquet(long))
-    val file = all.relation.location.inputFiles.map(path => new java.io.RandomAccessFile(new java.net.URI(path).getPath, "r")).head
+    val file = all.relation.location.inputFiles.map(path => new RandomAccessFile(new java.net.URI(path).getPath, "r")).head
     val footerBytes =
       try { file.seek(file.length - 8); Integer.reverseBytes(file.readInt) }
       finally file.close()
@@ -71,6 +71,21 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
     val found = new FooterStatistics(FooterSummary.reader, AtOnce).of(all)
     assert(found.flatMap(_.rows).map(_.rows).contains(20000L) && found.exists(_.ranges("k") == ((0L, 19999L))), found)
     assert(Faults.count == before)
+  }
+
+  test("a damaged file that gives its footer a large length is not read into memory") {
+    val file = new RandomAccessFile(folder.resolve("long.parquet").toFile, "rw")
+    try {
+      val length = 100 << 20
+      file.setLength(length + 100L)
+      file.seek(length + 92L)
+      file.writeInt(Integer.reverseBytes(length))
+      file.writeBytes("PAR1")
+    } finally file.close()
+    val path = new Path(folder.resolve("long.parquet").toUri)
+    val conf = new Configuration()
+    val refused = intercept[IOException](ParquetTail.footer(path.getFileSystem(conf).getFileStatus(path), conf))
+    assert(refused.getMessage.contains("has 104857612 bytes"), refused)
   }
 
   test("unreadable footers are one fault of their table; files that are slow or gone are none") {
