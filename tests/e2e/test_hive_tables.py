@@ -1,4 +1,4 @@
-"""Tables of a Hive metastore that Spark reads by their SerDe."""
+"""Tables of a Hive metastore that Spark reads by their SerDe: half a minute, as the metastore starts slowly."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import aqe_plugin
+from tests.extent import only_in_test_all
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, only_in_test_all]
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import org.apache.spark.sql.execution.datasources.FileIndex
 
 import io.aqeplugin.conf.{ConfError, Mode, TrialArm}
 import io.aqeplugin.decide._
+import io.aqeplugin.metrics.{Faults, Survivable}
 
 /** The state of one SQL execution. AQE re-plans after every stage; decisions are kept here. Thread-safe, because subqueries of one
   * execution are planned on separate threads.
@@ -299,7 +300,8 @@ final class QueryState(val executionId: Long) {
   @tailrec
   private def runEndings(): Unit = Option(endings.poll()) match {
     case Some(action) =>
-      action()
+      try action()
+      catch { case Survivable(error) => Faults.note("end of a query", "what the query held may be freed later", error) }
       runEndings()
     case None =>
   }

@@ -46,7 +46,7 @@ class QueryStates private[observe] (isRunning: Long => Boolean, nanoTime: () => 
     val nowNanos = nanoTime()
     states.foreach { case (id, state) =>
       // The announcement comes after the end itself and on another thread.
-      if (!isRunning(id) && nowNanos - state.overSince(nowNanos) > AnnouncementNanos) { val _ = states.remove(id, state) }
+      if (!isRunning(id) && nowNanos - state.overSince(nowNanos) > AnnouncementNanos && states.remove(id, state)) { val _ = state.end() }
     }
   }
 }

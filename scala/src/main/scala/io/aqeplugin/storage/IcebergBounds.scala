@@ -17,7 +17,8 @@ import org.apache.spark.sql.connector.read.Scan
 /** Smallest and largest values of an Iceberg table's columns, from its manifests, for estimates: no row is left out because of them.
   *
   * As with [[FooterStatistics]], other threads read, no query waits longer than [[MaxMillis]] after they began, and what comes too late serves the next
-  * query on the same snapshot. The manifests of a table of more than [[MaxFiles]] files are not read.
+  * query on the same snapshot. The manifests of a table of more than [[MaxFiles]] files are not read. A column of which one file has values and no
+  * bounds has no range.
   */
 private[storage] object IcebergBounds {
   private val MaxFiles = 10000L
@@ -71,7 +72,9 @@ private[storage] object IcebergBounds {
     }
     try {
       val reads = new UserReads(UserGroupInformation.getCurrentUser, new Configuration(false), FooterThreads.pool)
-      val _ = reads.async(ranges(snapshot, types)).whenComplete((found, error) => if (Option(error).isEmpty) end(found) else fail(error))
+      val _ = reads.async(withLoaderOf(snapshot.table)(ranges(snapshot, types))).whenComplete((found, error) =>
+        if (Option(error).isEmpty) end(found) else fail(error)
+      )
     } catch {
       case NonFatal(error) => fail(error)
     }
@@ -92,8 +95,6 @@ private[storage] object IcebergBounds {
   private val Ordered = Set("int", "long", "date", "timestamp", "timestamptz")
 
   private def ranges(snapshot: IcebergSnapshot, types: Map[Int, AnyRef]): Map[Int, (Long, Long)] = {
-    // Iceberg loads file systems by the loader of the thread.
-    Thread.currentThread().setContextClassLoader(IcebergMembers.loaderOf(snapshot.table))
     val conversions = IcebergMembers.interface(snapshot.table, "types.Conversions")
       .getMethod("fromByteBuffer", IcebergMembers.interface(snapshot.table, "types.Type"), classOf[ByteBuffer])
     def bounds(file: AnyRef, method: String): Map[Int, Long] = IcebergMembers.publicly(file, "ContentFile", method) match {
@@ -102,13 +103,34 @@ private[storage] object IcebergBounds {
           .flatMap { case (id, bound) => number(conversions.invoke(None.orNull, types(id), bound)).map(id -> _) }.toMap
       case _ => Map.empty
     }
-    val found = mutable.Map.empty[Int, (Long, Long)]
-    snapshot.files.foreach { file =>
-      val upper = bounds(file, "upperBounds")
-      for ((id, low) <- bounds(file, "lowerBounds"); high <- upper.get(id))
-        found.updateWith(id)(range => Some(range.fold((low, high)) { case (min, max) => (math.min(min, low), math.max(max, high)) }))
+    def counts(file: AnyRef, method: String): Map[Any, Any] = IcebergMembers.publicly(file, "ContentFile", method) match {
+      case counted: JavaMap[_, _] => counted.asScala.toMap
+      case _                      => Map.empty
     }
-    found.toMap
+    val found = mutable.Map.empty[Int, (Long, Long)]
+    val unknown = mutable.Set.empty[Int]
+    snapshot.eachFile { file =>
+      val (lower, upper) = (bounds(file, "lowerBounds"), bounds(file, "upperBounds"))
+      val (values, nulls) = (counts(file, "valueCounts"), counts(file, "nullValueCounts"))
+      types.keys.foreach { id =>
+        (lower.get(id), upper.get(id)) match {
+          case (Some(low), Some(high)) =>
+            found.updateWith(id)(range => Some(range.fold((low, high)) { case (min, max) => (math.min(min, low), math.max(max, high)) }))
+          // A file of nulls has no bounds.
+          case _ => if (!values.get(id).exists(nulls.get(id).contains)) unknown += id
+        }
+      }
+    }
+    found.toMap -- unknown
+  }
+
+  /** Iceberg loads file systems by the loader of the thread, which serves other tables too. */
+  private def withLoaderOf[A](table: AnyRef)(read: => A): A = {
+    val thread = Thread.currentThread()
+    val before = thread.getContextClassLoader
+    thread.setContextClassLoader(IcebergMembers.loaderOf(table))
+    try read
+    finally thread.setContextClassLoader(before)
   }
 
   private def number(value: Any): Option[Long] = value match {

@@ -20,15 +20,17 @@ import io.aqeplugin.observe.TableFacts
 private[storage] final case class IcebergSnapshot(table: AnyRef, id: Long, summary: JavaMap[_, _]) {
   def number(key: String): Option[Long] = Option(summary.get(key)).flatMap(_.toString.toLongOption)
 
-  /** Its data files, with the statistics of their columns. Reads manifests while it is iterated. */
-  def files: Iterator[AnyRef] = {
+  /** Gives `read` each of its data files with the statistics of the file's columns. Reads manifests. */
+  def eachFile(read: AnyRef => Unit): Unit = {
     import IcebergMembers._
     val scan = interface(table, "TableScan").getMethod("useSnapshot", java.lang.Long.TYPE)
       .invoke(publicly(table, "Table", "newScan"), java.lang.Long.valueOf(id))
     val tasks = publicly(publicly(scan, "Scan", "includeColumnStats"), "Scan", "planFiles")
     tasks match {
-      case found: java.lang.Iterable[_] => found.asScala.iterator.collect { case task: AnyRef => publicly(task, "ContentScanTask", "file") }
-      case _                            => Iterator.empty
+      case found: java.lang.Iterable[_] with AutoCloseable =>
+        try found.asScala.iterator.collect { case task: AnyRef => publicly(task, "ContentScanTask", "file") }.foreach(read)
+        finally found.close()
+      case _ =>
     }
   }
 }

@@ -43,7 +43,7 @@ object DecisionLog {
   /** Records a limit of a query that has ended. */
   def record(sparkContext: SparkContext, state: QueryState, limit: DecidedLimit): Unit = {
     val outcome = limit.outcome()
-    LatestRows.Limits.add(KeptLimit(state.executionId, state.origin, limit, outcome))
+    LatestRows.Limits.add(KeptLimit.of(state.executionId, state.origin, limit, outcome))
     DecisionMetrics.limited(limit, outcome)
     SparkBridge.post(
       sparkContext,

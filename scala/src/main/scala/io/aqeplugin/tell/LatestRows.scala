@@ -2,11 +2,24 @@ package io.aqeplugin.tell
 
 import java.util.concurrent.atomic.AtomicReference
 
-import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.conf.{AqeConf, Mode}
+import io.aqeplugin.decide.LimitDecision
 import io.aqeplugin.observe.{DecidedLimit, LimitOutcome, QueryOrigin}
 
-/** One limit of a query that has ended. */
-final case class KeptLimit(executionId: Long, origin: QueryOrigin, limit: DecidedLimit, outcome: Option[LimitOutcome])
+/** One limit of a query that has ended. It has nothing of the [[DecidedLimit]] that would keep the query's plan alive.
+  *
+  * @param outcome
+  *   none when the limit has no scan
+  */
+final case class KeptLimit(
+    executionId: Long,
+    origin: QueryOrigin,
+    timeMillis: Long,
+    mode: Mode,
+    decision: LimitDecision,
+    applied: Boolean,
+    outcome: Option[LimitOutcome]
+)
 
 /** The latest values of one kind in the driver's JVM; the oldest are dropped first. Thread-safe. */
 final class LatestRows[A] {
@@ -20,6 +33,11 @@ final class LatestRows[A] {
 
   /** Starts empty, for a new application that keeps `max` values. */
   def begin(max: Int): Unit = kept.set(Kept(max, Vector.empty))
+}
+
+object KeptLimit {
+  def of(executionId: Long, origin: QueryOrigin, limit: DecidedLimit, outcome: Option[LimitOutcome]): KeptLimit =
+    KeptLimit(executionId, origin, limit.timeMillis, limit.mode, limit.decision, limit.applied, outcome)
 }
 
 object LatestRows {

@@ -20,23 +20,23 @@ object LimitColumns {
   import LimitSchema.{Decided, Decision, Facts, Outcome}
 
   val All: Seq[TableColumn[KeptLimit]] = Seq[TableColumn[KeptLimit]](
-    column("decided_at", TimestampType, "", "when the limit was decided")(r => Instant.ofEpochMilli(r.limit.timeMillis)),
+    column("decided_at", TimestampType, "", "when the limit was decided")(r => Instant.ofEpochMilli(r.timeMillis)),
     whole(Decided("executionId"))(_.executionId),
     text("description", "the query as Spark's UI shows it, as in `aqe_decisions()`")(_.origin.description),
-    text(Decided("mode"))(_.limit.mode.name),
-    text(Facts("operator"))(_.limit.decision.facts.operator.name),
+    text(Decided("mode"))(_.mode.name),
+    text(Facts("operator"))(_.decision.facts.operator.name),
     text("table", "the scanned table; null when the limit is not directly over a scan of files")(r =>
-      nonEmpty(r.limit.decision.facts.table)
+      nonEmpty(r.decision.facts.table)
     ),
-    whole(Facts("rowsWanted"))(_.limit.decision.facts.rowsWanted),
-    text(Decision("choice"))(_.limit.decision.choice.name)
-  ) ++ reason[KeptLimit]("reason", "why")(r => Some(r.limit.decision.reason)) ++ Seq[TableColumn[KeptLimit]](
-    flag(Decided("applied"))(_.limit.applied),
-    whole(Facts("files"))(_.limit.decision.facts.files.toLong),
-    whole(Decision("filesChosen"))(_.limit.decision.filesChosen.toLong),
-    whole(Decision("rowsProven"))(_.limit.decision.rowsProven),
-    whole(Facts("footers"))(_.limit.decision.facts.footers.toLong),
-    whole(Facts("footerMillis"))(_.limit.decision.facts.footerMillis),
+    whole(Facts("rowsWanted"))(_.decision.facts.rowsWanted),
+    text(Decision("choice"))(_.decision.choice.name)
+  ) ++ reason[KeptLimit]("reason", "why")(r => Some(r.decision.reason)) ++ Seq[TableColumn[KeptLimit]](
+    flag(Decided("applied"))(_.applied),
+    whole(Facts("files"))(_.decision.facts.files.toLong),
+    whole(Decision("filesChosen"))(_.decision.filesChosen.toLong),
+    whole(Decision("rowsProven"))(_.decision.rowsProven),
+    whole(Facts("footers"))(_.decision.facts.footers.toLong),
+    whole(Facts("footerMillis"))(_.decision.facts.footerMillis),
     whole(Outcome("rowsRead"))(_.outcome.map(_.rowsRead)),
     whole(Outcome("splits"))(_.outcome.flatMap(_.splits))
   )

@@ -93,6 +93,20 @@ class EstimateTablesSuite extends AnyFunSuite with PluginSession with EstimateQu
     assert(older == Seq(0L, TableRows - 1L) && now.nonEmpty && now != older)
   }
 
+  test("a column of an Iceberg table has no range if one of its files has no bounds for it, unless the file has only nulls") {
+    def rows(where: String) = s"SELECT ticket, amount FROM ($Returns) WHERE $where"
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql(s"CREATE TABLE ice.db.partly USING iceberg AS ${rows("ticket >= 100")}")
+      spark.sql("INSERT INTO ice.db.partly SELECT CAST(null AS int), CAST(null AS int) FROM range(10)")
+    }
+    assert(probed("ice.db.partly", "true", "amount")._2 == Seq(100L, TableRows - 1L))
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql("ALTER TABLE ice.db.partly SET TBLPROPERTIES ('write.metadata.metrics.default' = 'none')")
+      spark.sql(s"INSERT INTO ice.db.partly ${rows("ticket < 100")}")
+    }
+    assert(probed("ice.db.partly", "true", "amount")._2.isEmpty)
+  }
+
   test("distinct values that Iceberg has counted are those before a predicate, with Spark's cost-based optimizer") {
     withConf("spark.aqePlugin.mode" -> "off") {
       spark.sql(s"CREATE TABLE ice.db.counted USING iceberg AS $Returns")

@@ -2,6 +2,8 @@ package io.aqeplugin.observe
 
 import java.util.concurrent.TimeUnit
 
+import scala.collection.mutable
+
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.conf.Mode
@@ -40,14 +42,19 @@ class QueryStatesSuite extends AnyFunSuite {
     assert(states.heldBytes == 2 * each)
   }
 
-  test("a state without an announced end is removed when other queries are planned") {
+  test("a state without an announced end is ended and removed when other queries are planned") {
     val spark = new Spark
-    val _ = spark.states.of(1L)
+    val freed = mutable.Buffer.empty[Int]
+    val lost = spark.states.of(1L)
+    lost.atEnd(() => throw new IllegalStateException("a fault of one ending"))
+    lost.atEnd { () =>
+      val _ = freed += 1
+    }
     spark.running -= 1L
     val _ = spark.states.of(2L)
     spark.nowMinutes = 2
     val _ = spark.states.of(3L)
-    assert(spark.states.get(1L).isEmpty)
+    assert(spark.states.get(1L).isEmpty && freed == Seq(1))
     assert(spark.states.get(2L).isDefined)
     assert(spark.states.size == 2)
   }
