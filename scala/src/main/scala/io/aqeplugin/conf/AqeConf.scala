@@ -85,7 +85,7 @@ object AqeConf {
       100000,
       0,
       10000000,
-      "A build side keeps up to this many distinct keys while it runs, and its filter is made of them without a further job; of more keys, it keeps statistics. A task keeps at most 8 million divided by the number of tasks, or a 128th of spark.driver.maxResultSize in bytes. With 0, keys are read only to build a filter."
+      "A build side keeps up to this many distinct keys while it runs, and its filter is made of them without a further job; of more keys, it keeps statistics. A task keeps at most 8 million keys divided by the number of tasks, and no more than a sixteenth of spark.driver.maxResultSize holds, but 256 in any case; a build side that is broadcast keeps at most 16,384. With 0, keys are read only to build a filter."
     )
   val SampleMinRows: ConfEntry[Long] =
     whole(

@@ -17,7 +17,7 @@ object ExecutorMetrics {
       "rows that passed unchecked: their filter was paused, or could not compute their key"
     )
   val pauses =
-    new CounterMetric("executor.filters.rests", "rests", "times that a task paused a filter because it removed too few rows")
+    new CounterMetric("executor.filters.pauses", "pauses", "times that a task paused a filter because it removed too few rows")
   val decoded = new CounterMetric("executor.filters.decoded", "filters", "filters decoded from their broadcast bytes")
   val decodedBytes = new CounterMetric("executor.filters.decodedBytes", "bytes", "total memory of the decoded filters")
   val decodeFailures =

@@ -15,6 +15,10 @@ object Faults {
   val counter =
     new CounterMetric("errors", "errors", "faults of the plugin on the driver, after which Spark went on without what had failed")
 
+  // Users choose the values and the names of keys that are warned of.
+  private val MostWarned = 1000
+  private def isNew(kind: String): Boolean = warned.size < MostWarned && warned.add(kind)
+
   /** @param where
     *   the part of the plugin that failed
     * @param consequence
@@ -23,23 +27,23 @@ object Faults {
   def note(where: String, consequence: String, error: Throwable): Unit = {
     counter.add(1L)
     val kind = s"$where: ${error.getClass.getName}"
-    if (warned.add(kind)) log.warn(s"aqe-plugin: $where failed, $consequence. Further faults of this kind are only counted.", error)
+    if (isNew(kind)) log.warn(s"aqe-plugin: $where failed, $consequence. Further faults of this kind are only counted.", error)
     else log.debug(s"aqe-plugin: $where failed, $consequence", error)
   }
 
   /** Logs a value that is not allowed, for which the plugin leaves a query's plans alone; each value of each key is logged once. */
   def badConf(error: ConfError): Unit = {
     counter.add(1L)
-    if (warned.add(error.message)) log.warn(s"aqe-plugin: ${error.message} Until it is corrected, queries run as if the plugin were off.")
+    if (isNew(error.message)) log.warn(s"aqe-plugin: ${error.message} Until it is corrected, queries run as if the plugin were off.")
   }
 
   /** Logs an unknown key of the plugin, most likely a typing error, once. It does not count as a fault. */
   def unknownKey(key: String): Unit =
-    if (warned.add(key)) log.warn(s"aqe-plugin: $key is not a key of the plugin and is ignored. All keys are in docs/configuration.md.")
+    if (isNew(key)) log.warn(s"aqe-plugin: $key is not a key of the plugin and is ignored. All keys are in docs/configuration.md.")
 
   /** Logs an invalid canary of the application's conf. It does not count as a fault: nothing is tried. */
   def noCanary(problem: String): Unit =
-    if (warned.add(problem)) log.warn(s"aqe-plugin: $problem Until then the application tries nothing.")
+    if (isNew(problem)) log.warn(s"aqe-plugin: $problem Until then the application tries nothing.")
 
   /** Number of faults since the driver started. */
   def count: Long = counter.count

@@ -10,6 +10,8 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.types.DataType
 
+import io.aqeplugin.metrics.Faults
+
 /** A column of a file, as a query reads it. */
 final case class FileColumn(name: String, dataType: DataType)
 
@@ -56,7 +58,10 @@ class FileFooters private[storage] (read: (FileStatus, Configuration, Seq[FileCo
           () =>
             if (!late)
               try keep(file, user.doAs(action))
-              catch { case NonFatal(_) | (_: LinkageError) => () },
+              catch {
+                case error: LinkageError => Faults.note("footer read", "limits are left to Spark", error)
+                case NonFatal(_)         => ()
+              },
           readers
         )
       catch { case _: RejectedExecutionException => CompletableFuture.completedFuture[Void](null) }

@@ -70,7 +70,7 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
   def fewest(rowsWanted: Long): FileChoice = {
     val largestFirst = files.indices.sortBy(i => (-files(i).getLen, i))
     val mayProve = conditions.isEmpty || attributes.nonEmpty
-    val sample = if (conditions.isEmpty) largestFirst.take(1) else spread(Sample)
+    val sample = if (conditions.isEmpty) largestFirst.take(1) else FooterStatistics.spread(files.size, Sample)
 
     @tailrec def search(next: Seq[Int], tried: Set[Int], before: IndexedSeq[FileFacts]): FileChoice = {
       load(next, attributes.values.toSeq)
@@ -107,7 +107,7 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
       }
     }
 
-    val sample = spread(Sample).take(maxFooters)
+    val sample = FooterStatistics.spread(files.size, Sample).take(maxFooters)
     load(sample, columns)
     val matching = sample.filter(file => proofOf(file, known(file, columns)) != Proof.NoneMatch)
     val rowsRead = rowsWanted.toDouble * (if (matching.forall(keyed(_).exists(_.rows > 0))) 1 else FilteredRows)
@@ -142,8 +142,6 @@ final class FooterSearch(scanned: ScanFiles, conditions: Seq[Expression], maxFoo
   private def filesFor(rowsMissing: Long, choice: FileChoice): Int =
     math.min(Batch.toDouble, math.ceil(1.1 * rowsMissing * choice.first.size / choice.provenRows)).toInt.max(1)
 
-  private def spread(count: Int): Seq[Int] =
-    if (files.size <= count) files.indices else (0 until count).map(i => (i.toLong * (files.size - 1) / (count - 1)).toInt)
 }
 
 object FooterSearch {

@@ -82,7 +82,7 @@ final case class PredicateInferred(
     arm: Option[String] = None
 ) extends SparkListenerEvent
 
-/** An execution in which a join was decided has ended.
+/** An execution that was planned with the plugin has ended.
   *
   * @param ruleMillis
   *   time spent in the plugin's rules
