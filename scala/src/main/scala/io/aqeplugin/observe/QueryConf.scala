@@ -3,6 +3,11 @@ package io.aqeplugin.observe
 import io.aqeplugin.conf.{Mode, TrialArm}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
 
+/** The cluster as it was when a query first needed to know it: a query without joins and limits asks for no executors. */
+final class ClusterSeen(read: => ClusterFacts) {
+  lazy val facts: ClusterFacts = read
+}
+
 /** The settings and the origin of one query, read when it is first planned and kept until it ends.
   *
   * @param arm
@@ -13,7 +18,7 @@ import io.aqeplugin.decide.{ClusterFacts, Thresholds}
 final case class QueryConf(
     mode: Mode,
     thresholds: Thresholds,
-    cluster: ClusterFacts,
+    cluster: ClusterSeen,
     pruning: PruningBuilds,
     origin: QueryOrigin,
     arm: Option[TrialArm],

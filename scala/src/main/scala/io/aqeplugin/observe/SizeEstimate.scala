@@ -135,9 +135,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
   private def ofScan(scan: FileSourceScanExec): SizeEstimate = {
     val facts = tables.of(scan).getOrElse(TableFacts.Unknown)
     val read = bytesRead(scan)
-    val (later, selecting) = scan.partitionFilters.partition(_.exists {
-      case _: DynamicPruning | _: PlanExpression[_] => true; case _ => false
-    })
+    val (later, selecting) = scan.partitionFilters.partition(Conjuncts.isKnownLater)
     val selected = (facts.bytes.filter(_ > 0), read) match {
       case (Some(bytes), Some(some)) => Some(ShareEstimate(math.min(1.0, math.max(1.0, some) / bytes), EstimateSource.SelectedFiles))
       case _                         => None

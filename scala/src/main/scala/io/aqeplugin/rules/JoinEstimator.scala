@@ -117,7 +117,7 @@ private[rules] final class JoinEstimator(
       buildSide,
       buildFacts(join, buildSide, site),
       probeFacts(join, buildSide, site, estimates),
-      context.cluster,
+      context.cluster.facts,
       authorHint(join),
       join.sparkStrategy,
       SparkThreshold.mayBroadcast(join.kind, buildSide),
@@ -257,7 +257,7 @@ private[rules] final class JoinEstimator(
   private def millisBelow(site: JoinSite): Double = if (!site.isBeforeExchange) 0.0
   else {
     val bytes = site.targets.map(target => StagesBelow.nearest(target.node).map(estimates.scanBytes).sum)
-    bytes.min * context.thresholds(AqeConf.CostScanNanosPerByte) / math.max(1, context.cluster.slots) / CostModel.NanosPerMilli
+    bytes.min * context.thresholds(AqeConf.CostScanNanosPerByte) / math.max(1, context.cluster.facts.slots) / CostModel.NanosPerMilli
   }
 
   private def tasks(bytes: Double): Int = {

@@ -64,7 +64,7 @@ private final class Limited(plan: SparkPlan, child: SparkPlan, context: RuleCont
   private val thresholds = context.thresholds
   private val splitsStarted = new AtomicLong()
   private val maxFooters = thresholds(AqeConf.LimitMaxFooters)
-  private val slots = context.cluster.slots
+  private lazy val slots = context.cluster.facts.slots
 
   private val scanned: Either[Reason, LimitedScan] = LimitedScan.below(child)
 

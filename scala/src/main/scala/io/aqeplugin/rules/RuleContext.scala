@@ -19,7 +19,7 @@ final case class RuleContext(
     state: QueryState,
     mode: Mode,
     thresholds: Thresholds,
-    cluster: ClusterFacts,
+    cluster: ClusterSeen,
     pruning: PruningBuilds = PruningBuilds.None,
     plans: QueryPlans = QueryPlans.None,
     busySlots: Int = 0
@@ -42,7 +42,7 @@ final case class RuleContext(
   private lazy val budgetNow: MemoryFacts = budget(clusterNow)
 
   /** The memory that is left now. */
-  def memory: MemoryFacts = left(budget(cluster))
+  def memory: MemoryFacts = left(budget(cluster.facts))
 
   /** The memory of a cluster of which nothing is held. It reads the application's conf, which copies it. */
   private def budget(cluster: ClusterFacts): MemoryFacts = MemoryFacts(
@@ -110,7 +110,7 @@ object RuleContext {
     val conf = QueryConf(
       mode,
       collectable(Thresholds(settings)),
-      ClusterSize.of(sparkContext),
+      new ClusterSeen(ClusterSize.of(sparkContext)),
       pruning,
       QueryOrigin.of(session, sparkContext),
       SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap),

@@ -1,7 +1,7 @@
 package io.aqeplugin.storage
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.expressions.{AttributeReference, DynamicPruning, Expression, PlanExpression}
+import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{FileIndex, FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
@@ -9,6 +9,7 @@ import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, Pa
 import org.apache.spark.sql.types.StructType
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.observe.Conjuncts
 
 /** Some files of a table, for a scan that has to read only these. EXPLAIN shows the name of the class as the scan's location.
   *
@@ -101,17 +102,11 @@ object ScanFiles {
     val isKnown = format == classOf[ParquetFileFormat] || format == classOf[OrcFileFormat] || isDelta
     val isOwn = !scan.relation.location.isInstanceOf[ChosenFiles]
     val isPlain = scan.stream.isEmpty && !scan.bucketedScan && scan.optionalBucketSet.isEmpty
-    if (!isKnown || !isOwn || !isPlain || scan.partitionFilters.exists(waits)) Left(Reason(ReasonCode.LimitSource))
+    if (!isKnown || !isOwn || !isPlain || scan.partitionFilters.exists(Conjuncts.isKnownLater)) Left(Reason(ReasonCode.LimitSource))
     else {
       val listed = scan.selectedPartitions.filePartitionIterator.map(p => PartitionDirectory(p.values, p.files.toVector)).toVector
       val isOfFiles = !isDelta || !DeltaScan.differsFromFiles(scan, listed)
       Either.cond(isOfFiles, new ScanFiles(scan, listed), Reason(ReasonCode.LimitSource))
     }
-  }
-
-  /** Whether a filter on partitions has its value only when the query runs. */
-  private def waits(filter: Expression): Boolean = filter.exists {
-    case _: DynamicPruning | _: PlanExpression[_] => true
-    case _                                        => false
   }
 }

@@ -2,13 +2,13 @@ package io.aqeplugin.storage
 
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.expressions.{DynamicPruning, Expression, PlanExpression}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, InMemoryFileIndex}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 
 import io.aqeplugin.decide.KeyBucket
-import io.aqeplugin.observe.TableFacts
+import io.aqeplugin.observe.{Conjuncts, TableFacts}
 
 /** What is known of a scanned table as a whole, from the surest source that knows it: the log of a Delta table, the snapshot of an Iceberg
   * table, file footers, the catalog. A scan that leaves out partitions or files is of the same table as one that does not.
@@ -69,10 +69,7 @@ object KnownTables {
 object SelectedFiles {
 
   /** The conditions on partitions whose values are known before the query runs. */
-  def conditions(scan: FileSourceScanExec): Seq[Expression] = scan.partitionFilters.filterNot(_.exists {
-    case _: DynamicPruning | _: PlanExpression[_] => true
-    case _                                        => false
-  })
+  def conditions(scan: FileSourceScanExec): Seq[Expression] = scan.partitionFilters.filterNot(Conjuncts.isKnownLater)
 
   /** Their bytes; none when the catalog has not been asked for the partitions, which may be many. */
   def bytes(scan: FileSourceScanExec): Option[Long] = (scan.relation.location, conditions(scan)) match {

@@ -33,7 +33,14 @@ class QueryStatesSuite extends AnyFunSuite {
     val decision = DecideJoin.decide(FactsGen.Typical, Thresholds.Default)
     Seq(1L -> Mode.Apply, 2L -> Mode.Apply, 3L -> Mode.Observe).foreach { case (id, mode) =>
       val state = states.of(id)
-      val _ = state.confOnce(QueryConf(mode, Thresholds.Default, ClusterFacts(2, 1), PruningBuilds.None, QueryOrigin.Unknown, None))
+      val _ = state.confOnce(QueryConf(
+        mode,
+        Thresholds.Default,
+        new ClusterSeen(ClusterFacts(2, 1)),
+        PruningBuilds.None,
+        QueryOrigin.Unknown,
+        None
+      ))
       Seq("join", "join", "other").foreach(join => state.decideOnce(join)(decision))
     }
     val each = MemoryBudget.heldBy(decision, Thresholds.Default)

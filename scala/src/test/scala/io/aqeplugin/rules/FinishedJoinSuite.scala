@@ -105,7 +105,7 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
     val physical: SparkPlan = spark.sessionState.planner.plan(logical).next()
     val join: FoundJoin = JoinFinder.find(physical).headOption.getOrElse(fail(s"no join in $physical"))
     val site: JoinSite = JoinSite.judged(JoinSite.reach(join, Side.Right), join, Side.Right, new ReuseGuard(physical))
-    private val context = RuleContext(spark.sparkContext, new QueryState(1L), mode, Thresholds.Default, ClusterFacts(2, 1))
+    private val context = RuleContext(spark.sparkContext, new QueryState(1L), mode, Thresholds.Default, new ClusterSeen(ClusterFacts(2, 1)))
     lazy val estimate: JoinFacts =
       new JoinEstimator(physical, context, newSizes, newSizes, new PlannedWaits, (_, _) => Nil).estimate(join, Side.Right, site)
     private def newSizes: SizeEstimator = new SizeEstimator(0.2, TableStatistics.None)

@@ -16,7 +16,7 @@ import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.{ClusterFacts, Reason, ReasonCode, Side, Thresholds}
 import io.aqeplugin.e2e.PluginSession
 import io.aqeplugin.exec.BuildRecord
-import io.aqeplugin.observe.{FoundJoin, JoinFinder, QueryState}
+import io.aqeplugin.observe.{ClusterSeen, FoundJoin, JoinFinder, QueryState}
 import io.aqeplugin.place.{JoinSite, ReuseGuard}
 
 /** One query may have several plans of one join: subqueries are planned on separate threads, and dynamic partition pruning plans a build
@@ -54,7 +54,13 @@ class JoinOfTwoPlansSuite extends AnyFunSuite with PluginSession {
   private def joinOf(plan: SparkPlan): FoundJoin = JoinFinder.find(plan).headOption.getOrElse(fail(s"no join in $plan"))
 
   private def context(state: QueryState): RuleContext =
-    RuleContext(spark.sparkContext, state, Mode.Apply, Thresholds.Default.updated(AqeConf.TestOpenGates, true), ClusterFacts(2, 1))
+    RuleContext(
+      spark.sparkContext,
+      state,
+      Mode.Apply,
+      Thresholds.Default.updated(AqeConf.TestOpenGates, true),
+      new ClusterSeen(ClusterFacts(2, 1))
+    )
 
   private def filtered(state: QueryState, plan: SparkPlan): Seq[String] =
     new WantedFilters(plan, context(state)).all.map(_.request.target.columns.map(_.name).mkString(","))
