@@ -104,8 +104,8 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a filter whose job has begun has its whole time") {
-    val exchange = ofJob(slotMillis = 3000) { key =>
-      ScalaUDF((value: Long) => { Thread.sleep(3500); value }, LongType, Seq(key))
+    val exchange = ofJob(slotMillis = 2000) { key =>
+      ScalaUDF((value: Long) => { Thread.sleep(2200); value }, LongType, Seq(key))
     }
     assert(exchange.executeBroadcast[Any]() != null)
     assert(
