@@ -17,6 +17,7 @@ import org.apache.spark.sql.types._
 
 import io.aqeplugin.exec.{KeySketchExec, RuntimeFilterExec}
 import io.aqeplugin.observe.Total
+import io.aqeplugin.storage.HiveScan
 
 /** Whether a second run of a plan gives the same rows, whatever order its input rows come in.
   *
@@ -81,7 +82,7 @@ private[place] object Repeatable {
     // An RDD without a shuffle repeats its rows in the same order.
     case rows: RDDScanExec               => SparkBridge.isDeterminate(rows.rdd)
     case objects: ExternalRDDScanExec[_] => SparkBridge.isDeterminate(objects.rdd)
-    case _                               => false
+    case other                           => HiveScan.isOne(other)
   }
 
   private def isPlain(rows: RowDataSourceScanExec): Boolean = {
