@@ -6,6 +6,7 @@ import java.util.concurrent.{CompletableFuture, Executor, TimeUnit, TimeoutExcep
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.FileStatus
+import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, UnsafeProjection, UnsafeRow}
@@ -23,16 +24,14 @@ import io.aqeplugin.observe.{JoinKey, KeyKind, ProbeSample}
   *
   * The work is bounded: the row groups are those that [[FooterStatistics]] finds in the footers that it reads, and a column is read only if no
   * chunk of it is large. Other threads read them, and no caller waits longer than [[KeySamples.MaxMillis]] after they have begun. The rows are
-  * kept for all queries for an hour, or until the table's list of files changes, unless its folders were sampled; a sample that is late serves
-  * the next query. A sample that could not be read is tried again by the next one, which may be another user's.
+  * kept for all queries of a user for an hour, or until the table's list of files changes, unless its folders were sampled; a sample that is late serves
+  * the next query. A sample that could not be read is tried again by the next one.
   *
   * @param readers
   *   the threads that read
   */
 class KeySamples private[storage] (statistics: FooterStatistics, readers: Executor) {
   import KeySamples._
-
-  private type Key = (AnyRef, StructType)
 
   private val known: JavaMap[Key, Reading] = Collections.synchronizedMap(new LinkedHashMap[Key, Reading](16, 0.75f, true) {
     override def removeEldestEntry(eldest: JavaMap.Entry[Key, Reading]): Boolean = size > MaxSamples
@@ -49,7 +48,7 @@ class KeySamples private[storage] (statistics: FooterStatistics, readers: Execut
     if (!isRead || !relation.fileFormat.isInstanceOf[ParquetFileFormat]) None
     else
       statistics.groups(scan).map { groups =>
-        val reading = readingOf((groups.table, schema), groups, relation)
+        val reading = readingOf(Key(groups.table, schema, UserGroupInformation.getCurrentUser.getUserName), groups, relation)
         new SampledRows(() => reading.await(), schema.flatMap(field => columns.find(_.name == field.name)), keys)
       }
   }
@@ -70,7 +69,7 @@ class KeySamples private[storage] (statistics: FooterStatistics, readers: Execut
       val reads = UserReads.of(relation, readers)
       val _ = groups.found
         .thenCompose[Option[Blocks]] {
-          case Some(found) => blocks(found, relation, key._2, reads).thenApply(Some(_))
+          case Some(found) => blocks(found, relation, key.schema, reads).thenApply(Some(_))
           case None        => CompletableFuture.completedFuture(None)
         }
         .whenComplete { (found, error) =>
@@ -101,6 +100,9 @@ class KeySamples private[storage] (statistics: FooterStatistics, readers: Execut
 
 /** The samples, shared by all sessions of the application. */
 object KeySamples extends KeySamples(FooterStatistics, DaemonThreads.pool("aqe-plugin-samples", 2, mostWaiting = 64)) {
+
+  /** The rows of one user's queries serve no other user: whether that one may read them is not known. */
+  private final case class Key(table: AnyRef, schema: StructType, user: String)
 
   /** A few neighbouring rows of each of some row groups. */
   private[storage] type Blocks = Seq[Array[UnsafeRow]]
