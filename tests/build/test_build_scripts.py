@@ -117,6 +117,19 @@ def test_a_failure_in_any_report_fails_the_run(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "1 passed, 2 failed, 0 skipped\n")
 
 
+def test_each_failed_test_is_named_with_its_message_before_the_closing_line(tmp_path: Path) -> None:
+    (tmp_path / "TEST-a.xml").write_text(
+        '<testsuite tests="2" failures="1" errors="0" skipped="0"><testcase classname="io.A" name="adds up">'
+        '<failure message="1 was not 2">at A.scala</failure></testcase><testcase classname="io.A" name="takes away"/>'
+        "</testsuite>"
+    )
+    assert _tally(tmp_path).stdout.splitlines() == [
+        "failed: io.A: adds up",
+        "    1 was not 2",
+        "1 passed, 1 failed, 0 skipped",
+    ]
+
+
 def test_a_truncated_report_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text('<testsuite tests="3" failures="0" errors="0" skipped="0"/>')
     (tmp_path / "b.xml").write_text('<testsuite tests="3"')
