@@ -1,67 +1,22 @@
 package io.aqeplugin.storage
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.orc.{OrcConf, OrcFile, TypeDescription}
-import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.datasources.PartitionedFile
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types._
-import org.apache.spark.util.SerializableConfiguration
 
-/** Spark's ORC format, with conditions of which the query needs no other rows: stripes and row groups without a row that fulfils them are not read.
-  *
-  * A file is read with the conditions only if its own columns have the types of the table's. ORC fails, or compares other values than Spark reads, where
-  * they have not. To know that, each task reads the tail of its file once more.
-  *
-  * @param keyFilters
-  *   the conditions
-  * @param types
-  *   those of their columns, by name
-  */
-private[storage] final class KeyedOrcFormat(val keyFilters: Seq[Filter], val types: Map[String, DataType]) extends OrcFileFormat {
+/** Spark's ORC format, leaving out stripes and row groups by the keys of joins. */
+private[storage] final class KeyedOrcFormat(val keyFilters: Seq[Filter], val types: Map[String, DataType])
+    extends OrcFileFormat
+    with FormatByTypes {
 
-  // Spark's own format is equal to every other one: see OrcKeys.Mark.
-  override def equals(other: Any): Boolean = other match {
-    case that: KeyedOrcFormat => that.keyFilters == keyFilters && that.types == types
-    case _                    => false
-  }
-
-  override def hashCode: Int = keyFilters.hashCode
-
-  override def buildReaderWithPartitionValues(
-      sparkSession: SparkSession,
-      dataSchema: StructType,
-      partitionSchema: StructType,
-      requiredSchema: StructType,
-      filters: Seq[Filter],
-      options: Map[String, String],
-      hadoopConf: Configuration
-  ): PartitionedFile => Iterator[InternalRow] = {
-    def readerWith(filters: Seq[Filter]): PartitionedFile => Iterator[InternalRow] = super.buildReaderWithPartitionValues(
-      sparkSession,
-      dataSchema,
-      partitionSchema,
-      requiredSchema,
-      filters,
-      options,
-      // Spark notes the conditions of a file in it.
-      new Configuration(hadoopConf)
-    )
-    val plain = readerWith(filters)
-    // Where the columns of a file go by their places, its names may be those of other columns.
-    if (OrcConf.FORCE_POSITIONAL_EVOLUTION.getBoolean(hadoopConf)) plain
-    else {
-      val keyed = readerWith(filters ++ keyFilters)
-      val conf = sparkSession.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
-      val expected = types
-      file => if (KeyedOrcFormat.hasTypes(file, conf.value.value, expected)) keyed(file) else plain(file)
-    }
-  }
+  // Where the columns of a file go by their places, its names may be those of other columns.
+  override protected def isByName(conf: Configuration): Boolean = !OrcConf.FORCE_POSITIONAL_EVOLUTION.getBoolean(conf)
+  override protected def hasTypes: FormatByTypes.Check = KeyedOrcFormat.hasTypes
 }
 
 private[storage] object KeyedOrcFormat {
@@ -70,13 +25,12 @@ private[storage] object KeyedOrcFormat {
   /** Where Spark notes of what type a column is that ORC has no type for. */
   private val SparkType = "spark.sql.catalyst.type"
 
-  /** Of a file that cannot be opened, Spark's own reader says why. */
-  private def hasTypes(file: PartitionedFile, conf: Configuration, types: Map[String, DataType]): Boolean = Try {
+  private def hasTypes(file: PartitionedFile, conf: Configuration, types: Map[String, DataType]): Boolean = {
     val path = file.toPath
     val reader = OrcFile.createReader(path, OrcFile.readerOptions(conf).filesystem(path.getFileSystem(conf)))
     try isNamed(reader.getSchema) && types.forall { case (name, dataType) => columnOf(reader.getSchema, name).exists(_._1 == dataType) }
     finally reader.close()
-  }.getOrElse(false)
+  }
 
   /** Whether the columns of a file go by their names. Of files that old versions of Hive wrote, they go by their places. */
   private def isNamed(schema: TypeDescription): Boolean =

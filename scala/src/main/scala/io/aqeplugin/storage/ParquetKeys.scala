@@ -22,18 +22,40 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
     case file: FileSourceScanExec if checksTypes(file, keys.column) && !PartitionRange.isPartition(file, keys.column) =>
       val found = conditions(file, keys, tables)
       Option.when(found.nonEmpty)(KeyedFormat.linked(file, file.copy(dataFilters = file.dataFilters ++ found)))
+    case file: FileSourceScanExec if leavesOutDecimals(file, keys, tables) =>
+      val before = file.relation.fileFormat match {
+        case known: KeyedParquetFormat => known
+        case _                         => KeyedParquetFormat.Empty
+      }
+      val listed = inList(file, keys, tables).map(KeyFilters.listed(_, keys.column.name))
+      val types = before.types.updated(keys.column.name, keys.column.dataType)
+      Some(FormatByTypes.reading(file, new KeyedParquetFormat(before.keyFilters ++ listed ++ KeyFilters.outsideGaps(keys), types)))
     case _ => None
   }
 
   /** Whether the format uses a value only for a column of the value's type that the scan reads. ORC fails the query when a file's column
     * has another type than the table's, which its own readers convert. Parquet ignores the precision of decimals and cuts the value to
-    * it. Text formats only compare row by row, as the filter does anyway. A column that is read by its field id is pushed by name, which
-    * may be another column's in a file.
+    * it. Text formats only compare row by row, as the filter does anyway.
     */
   def checksTypes(scan: FileSourceScanExec, column: Attribute): Boolean =
-    scan.relation.fileFormat.getClass == classOf[ParquetFileFormat] && !column.dataType.isInstanceOf[DecimalType] &&
-      !isCut(column.dataType) && !(scan.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(scan.requiredSchema)) &&
-      !skipsDamage(scan.relation)
+    isRead(scan) && !column.dataType.isInstanceOf[DecimalType] && !isCut(column.dataType)
+
+  /** Whether the files are Parquet's, and their columns go by their names. A column that is read by its field id is pushed by name, which may be another
+    * column's in a file.
+    */
+  private def isRead(scan: FileSourceScanExec): Boolean = {
+    val isParquet = scan.relation.fileFormat match {
+      case _: KeyedParquetFormat => true
+      case other                 => other.getClass == classOf[ParquetFileFormat]
+    }
+    isParquet && !(scan.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(scan.requiredSchema)) && !skipsDamage(scan.relation)
+  }
+
+  /** Whether decimal keys are known to leave out enough that each task may read the end of its file once more, to compare its type. */
+  private def leavesOutDecimals(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
+    keys.column.dataType.isInstanceOf[DecimalType] && isRead(scan) && KeyFilters.isPlain(keys.column.name) &&
+      scan.conf.parquetFilterPushDown && scan.conf.parquetFilterPushDownDecimal && !PartitionRange.isPartition(scan, keys.column) &&
+      keys.built.ranges.nonEmpty && tables.of(scan).exists(_.ranges.contains(keys.column.name)) && leavesOutEnough(scan, keys, tables)
 
   /** Whether Spark leaves out the rest of a file after a damaged page. If nobody reads that page, the rows behind it appear. */
   def skipsDamage(files: HadoopFsRelation): Boolean = new FileSourceOptions(files.options).ignoreCorruptFiles

@@ -92,6 +92,54 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
     assert(scanned(pairs, "in_order") < 20000, pairs.plan)
   }
 
+  private def priced(name: String, precision: Int): String =
+    s"SELECT id, CAST($name AS decimal($precision, 2)) AS price, CAST(rand(1) * 1000000000 AS bigint) AS x, rand(2) AS y FROM range(0, 200000, 1, 1)"
+
+  test("decimals skip the row groups and pages that have none of them") {
+    for (precision <- Seq(9, 12, 18)) {
+      table(s"prices_$precision", priced("id - 5000", precision))
+      for (keys <- Seq("few", "ends"); vectorized <- Seq("true", "false"))
+        withConf("spark.sql.parquet.enableVectorizedReader" -> vectorized) {
+          table("decimals", s"SELECT CAST(k - 5000 AS decimal($precision, 2)) AS k FROM $keys")
+          val ran = joined(s"prices_$precision", "s.price = d.k", "decimals")
+          assert(scanned(ran, s"prices_$precision") < 20000, s"$precision $keys $vectorized")
+        }
+    }
+    table("prices_20", priced("id", 20))
+    table("decimals", "SELECT CAST(k AS decimal(20, 2)) AS k FROM few")
+    assert(scanned(joined("prices_20", "s.price = d.k", "decimals"), "prices_20") == 200000)
+    withConf("spark.sql.parquet.filterPushdown.decimal" -> "false") {
+      table("decimals", "SELECT CAST(k - 5000 AS decimal(12, 2)) AS k FROM few")
+      assert(scanned(joined("prices_12", "s.price = d.k", "decimals"), "prices_12") == 200000)
+    }
+  }
+
+  test("a file whose decimals have another precision than the table's is read whole, and those beside it are not") {
+    val path = folder.resolve("evolved-decimals").toString
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql(priced("id", 12)).write.parquet(path)
+      spark.sql(priced("id % 900", 9)).write.mode("append").parquet(path)
+    }
+    spark.read.schema("id BIGINT, price DECIMAL(12,2), x BIGINT, y DOUBLE").parquet(path).createOrReplaceTempView("evolved")
+    for (last <- Seq(199990L, 30000000L, 9999999000L); size <- Seq(10, 100)) {
+      table("decimals", s"SELECT CAST(IF(id < $size, id, $last - id) AS decimal(12, 2)) AS k FROM range(2 * $size)")
+      val ran = joined("evolved", "s.price = d.k", "decimals")
+      val read = scanned(ran, "evolved-decimals")
+      assert(read >= 200000 && read < 220000, (last, size))
+    }
+  }
+
+  test("decimal keys beside keys of other columns, and scans of one table with keys and without") {
+    table("prices", priced("id", 12))
+    table("both", "SELECT k AS id, CAST(k AS decimal(12, 2)) AS k FROM ends")
+    assert(scanned(joined("prices", "s.price = d.k AND s.id = d.id", "both"), "prices") < 20000)
+    val two = sameRows(spark.sql(
+      "SELECT (SELECT count(s.x) FROM prices s JOIN both d ON s.price = d.k), (SELECT count(s.x) FROM prices s), " +
+        "(SELECT count(s.x) FROM prices s JOIN (SELECT k FROM both WHERE id < 50) d ON s.price = d.k)"
+    ))
+    assert(two.rows == Seq("[200, 200000, 50]"))
+  }
+
   test("texts that are no UTF-8, empty or long") {
     // Two bytes that UTF-8 has not, and the character that stands for such bytes.
     val odd =

@@ -1,0 +1,54 @@
+package io.aqeplugin.storage
+
+import java.time.LocalDate
+
+import org.apache.spark.sql.catalyst.expressions.{In, Literal}
+import org.apache.spark.sql.sources
+import org.apache.spark.sql.types._
+
+/** What a column with a key fulfils, as the filters that Spark's readers of files take. */
+private[storage] object KeyFilters {
+  private val PlainName = "[A-Za-z_][A-Za-z0-9_]*".r
+
+  /** Whether a column's name means the same in a filter, where a dot leads into a struct. */
+  def isPlain(name: String): Boolean = PlainName.matches(name)
+
+  /** The column holds one of the listed values. */
+  def listed(list: In, name: String): sources.Filter =
+    sources.In(name, list.list.collect { case literal: Literal => valueOf(literal) }.toArray)
+
+  /** The column is above the first range or in it, below the last or in it, and in no gap between two. An OR of ranges says the same, but ORC brings it
+    * into this form by multiplying it out, and gives up above eight ranges.
+    */
+  def outsideGaps(keys: KnownKeys): Seq[sources.Filter] = {
+    val ranges = keys.built.ranges.flatMap(inType(_, keys.column.dataType))
+    def bound(code: Long): Option[Any] = KnownKeys.kept(code, keys.column.dataType).map(valueOf)
+    val name = keys.column.name
+    val first = ranges.headOption.flatMap(range => bound(range._1)).map(sources.GreaterThanOrEqual(name, _))
+    val last = ranges.lastOption.flatMap(range => bound(range._2)).map(sources.LessThanOrEqual(name, _))
+    val gaps = ranges.zip(ranges.drop(1)).flatMap { case ((_, below), (above, _)) =>
+      for (end <- bound(below); begin <- bound(above))
+        yield sources.Or(sources.LessThanOrEqual(name, end), sources.GreaterThanOrEqual(name, begin))
+    }
+    first.toSeq ++ last ++ gaps
+  }
+
+  /** The part of a range that the values of a type may be in. */
+  private def inType(range: (Long, Long), dataType: DataType): Option[(Long, Long)] = {
+    val (least, most) = dataType match {
+      case LongType             => (Long.MinValue, Long.MaxValue)
+      case decimal: DecimalType => (1 - unscaledEnd(decimal), unscaledEnd(decimal) - 1)
+      case _                    => (Int.MinValue.toLong, Int.MaxValue.toLong)
+    }
+    Some((math.max(range._1, least), math.min(range._2, most))).filter(part => part._1 <= part._2)
+  }
+
+  /** The smallest unscaled number that has more digits. */
+  private def unscaledEnd(decimal: DecimalType): Long = BigInt(10).pow(math.min(decimal.precision, Decimal.MAX_LONG_DIGITS)).toLong
+
+  private def valueOf(literal: Literal): Any = (literal.dataType, literal.value) match {
+    case (DateType, days: Int) => LocalDate.ofEpochDay(days.toLong)
+    case (_, decimal: Decimal) => decimal.toJavaBigDecimal
+    case (_, value)            => value
+  }
+}
