@@ -1,6 +1,5 @@
 package io.aqeplugin.storage
 
-import java.security.PrivilegedExceptionAction
 import java.util.concurrent.{CompletableFuture, ConcurrentHashMap, Executor, RejectedExecutionException, TimeUnit, TimeoutException}
 
 import scala.util.control.NonFatal
@@ -49,25 +48,21 @@ class FileFooters private[storage] (read: (FileStatus, Configuration, Seq[FileCo
 
   /** Reads the footers of the files concurrently, and returns when all are read or the time is over. */
   def load(files: Seq[FileStatus], columns: Seq[FileColumn], conf: Configuration, deadlineNanos: Long): Unit = {
-    val user = UserGroupInformation.getCurrentUser
+    val reads = new UserReads(UserGroupInformation.getCurrentUser, conf, readers)
     def late: Boolean = System.nanoTime() > deadlineNanos
-    val reads = files.filter(get(_, columns).isEmpty).map { file =>
-      val action: PrivilegedExceptionAction[FooterFacts] = () => read(file, conf, columns)
-      try
-        CompletableFuture.runAsync(
-          () =>
-            if (!late)
-              try keep(file, user.doAs(action))
-              catch {
-                case error: LinkageError => Faults.note("footer read", "limits are left to Spark", error)
-                case NonFatal(_)         => ()
-              },
-          readers
-        )
-      catch { case _: RejectedExecutionException => CompletableFuture.completedFuture[Void](null) }
+    val begun = files.filter(get(_, columns).isEmpty).flatMap { file =>
+      try Some(reads.async {
+          if (!late)
+            try keep(file, read(file, conf, columns))
+            catch {
+              case error: LinkageError => Faults.note("footer read", "limits are left to Spark", error)
+              case NonFatal(_)         => ()
+            }
+        })
+      catch { case _: RejectedExecutionException => None }
     }
     val waitNanos = math.max(0L, deadlineNanos - System.nanoTime())
-    try { val _ = CompletableFuture.allOf(reads: _*).get(waitNanos, TimeUnit.NANOSECONDS) }
+    try { val _ = CompletableFuture.allOf(begun: _*).get(waitNanos, TimeUnit.NANOSECONDS) }
     catch { case _: TimeoutException => () }
   }
 

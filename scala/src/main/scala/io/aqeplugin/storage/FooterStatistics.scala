@@ -1,6 +1,6 @@
 package io.aqeplugin.storage
 
-import java.io.{FileNotFoundException, IOException, InterruptedIOException}
+import java.io.{FileNotFoundException, InterruptedIOException}
 import java.util.{Collections, LinkedHashMap, Map => JavaMap, Set => JavaSet}
 import java.util.concurrent.{CompletableFuture, CompletionException, Executor, RejectedExecutionException, TimeUnit, TimeoutException}
 
@@ -22,7 +22,7 @@ import io.aqeplugin.observe.TableFacts
   * over the table, are read by separate threads. No caller waits longer than [[FooterStatistics.MaxMillis]] after the reads have begun,
   * however slow the storage is. The facts are kept as long as the table's list of files is unchanged, so facts that come too late serve the
   * next query. Reads that failed, for lack of a thread or of a permission, are tried again by the next query, which may be another user's. A
-  * table with a footer that cannot be read is counted as one fault, however often it is tried.
+  * table with a footer or a folder that cannot be read is counted as one fault, however often it is tried.
   *
   * A scan of a table whose partitions the catalog keeps knows only the partitions that it selects. The bytes of the table are then estimated
   * by [[FolderSample]], in the same threads and time, and kept for at most a minute; the rows are those of the files read, by the bytes of
@@ -34,7 +34,7 @@ import io.aqeplugin.observe.TableFacts
   *   the threads that read; may reject
   */
 class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSummary.Reader], readers: Executor) {
-  import FooterStatistics.{spread, KeptMillis, Listed, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot}
+  import FooterStatistics.{spread, KeptMillis, Listed, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot, WithoutFooters}
 
   private val known: JavaMap[Snapshot, Reading] = ofLatestTables
 
@@ -63,16 +63,16 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     case (Some(table), index: InMemoryFileIndex) =>
       val all = IndexedFiles.of(index)
       begun(Snapshot(Seq(table.folder.toString), all, minute, scan.relation.dataSchema, ofFolders = true), scan)(
-        ofFolder(table, _).thenApply[Listed](sample => listed(math.max(sample.bytes, all.bytes), index.allFiles()))
+        ofFolder(table, _).thenApply[Option[Listed]](_.map(sample => listed(math.max(sample.bytes, all.bytes), index.allFiles())))
       )
     case (Some(table), _: CatalogFileIndex) =>
       begun(Snapshot(Seq(table.folder.toString), NoneListed, minute, scan.relation.dataSchema, ofFolders = true), scan)(
-        ofFolder(table, _).thenApply[Listed](sample => listed(sample.bytes, sample.files))
+        ofFolder(table, _).thenApply[Option[Listed]](_.map(sample => listed(sample.bytes, sample.files)))
       )
     case (None, index: InMemoryFileIndex) if readerOf(scan.relation.fileFormat).isDefined =>
       Some(IndexedFiles.of(index)).filter(_.bytes >= MinTableBytes).flatMap { all =>
         begun(Snapshot(index.rootPaths.map(_.toString), all, state = 0L, scan.relation.dataSchema), scan)(_ =>
-          CompletableFuture.completedFuture(listed(all.bytes, index.allFiles()))
+          CompletableFuture.completedFuture(Some(listed(all.bytes, index.allFiles())))
         )
       }
     case (None, _) if DeltaScan.isOne(scan) =>
@@ -81,7 +81,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
         val schema = if (DeltaScan.namesColumnsAsInFiles(scan)) scan.relation.dataSchema else new StructType
         val all = IndexedFiles(table.count, table.bytes, newestMillis = 0L)
         begun(Snapshot(Seq(table.folder.toString), all, table.version, schema, sample.map(_.getPath.toString)), scan)(_ =>
-          CompletableFuture.completedFuture(Listed(table.bytes, sample))
+          CompletableFuture.completedFuture(Some(Listed(table.bytes, sample)))
         )
       }
     case _ => None
@@ -90,7 +90,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
   private def minute: Long = System.currentTimeMillis() / KeptMillis
 
   private def begun(snapshot: Snapshot, scan: FileSourceScanExec)(
-      list: UserReads => CompletableFuture[Listed]
+      list: UserReads => CompletableFuture[Option[Listed]]
   ): Option[Reading] = {
     val fresh = new Reading(snapshot)
     val earlier = Option(known.putIfAbsent(snapshot, fresh))
@@ -98,14 +98,14 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     Some(earlier.getOrElse(fresh))
   }
 
-  private def ofFolder(table: PartitionedTable, query: UserReads): CompletableFuture[FolderSample] =
-    query.async(FolderSample.of(table.folder, table.columns, query.conf).getOrElse(throw new IOException(s"${table.folder} is too large")))
+  private def ofFolder(table: PartitionedTable, query: UserReads): CompletableFuture[Option[FolderSample]] =
+    query.async(FolderSample.of(table.folder, table.columns, query.conf))
 
   private def start(
       reading: Reading,
       snapshot: Snapshot,
       relation: HadoopFsRelation,
-      list: UserReads => CompletableFuture[Listed]
+      list: UserReads => CompletableFuture[Option[Listed]]
   ): Unit = {
     def end(facts: Option[TableFacts]): Unit = {
       if (facts.isEmpty) { val _ = known.remove(snapshot, reading) }
@@ -114,15 +114,19 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     try {
       val query = UserReads.of(relation, readers)
       val _ = list(query)
-        .thenCompose[Option[TableFacts]](listed =>
-          facts(listed, snapshot.schema, readerOf(relation.fileFormat), reading, query)(
-            noteUnreadable(snapshot.roots, "its rows are estimated without footers", _)
-          )
-        )
+        .thenCompose[Option[TableFacts]] {
+          case Some(listed) => facts(listed, snapshot.schema, readerOf(relation.fileFormat), reading, query)
+          case None         => CompletableFuture.completedFuture(None)
+        }
         // A file that cannot be read fails the query only when the query itself reads it.
-        .whenComplete((found, _) => end(Option(found).flatten))
+        .whenComplete { (found, error) =>
+          Option(error).foreach(noteUnreadable(snapshot.roots, WithoutFooters, _))
+          end(Option(found).flatten)
+        }
     } catch {
-      case NonFatal(_) => end(None)
+      case NonFatal(error) =>
+        noteUnreadable(snapshot.roots, WithoutFooters, error)
+        end(None)
     }
   }
 
@@ -132,15 +136,14 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       reader: Option[FooterSummary.Reader],
       reading: Reading,
       query: UserReads
-  )(noteFailure: Throwable => Unit): CompletableFuture[Option[TableFacts]] = {
+  ): CompletableFuture[Option[TableFacts]] = {
     val sampledBytes = listed.sample.map(_.getLen).sum
     reader.filter(_ => listed.bytes >= MinTableBytes && sampledBytes > 0) match {
       case None       => CompletableFuture.completedFuture(Option.when(listed.bytes > 0)(TableFacts(None, Some(listed.bytes))))
       case Some(read) =>
         val footers =
           listed.sample.map(file => query.async(if (reading.isEnded) FooterSummary(0L, Map.empty) else read(file, query.conf, schema)))
-        val all = CompletableFuture.allOf(footers: _*).whenComplete((_, error) => Option(error).foreach(noteFailure))
-        all.thenApply[Option[TableFacts]] { _ =>
+        CompletableFuture.allOf(footers: _*).thenApply[Option[TableFacts]] { _ =>
           val found = footers.map(_.join())
           reading.groups.end(listed.sample.zip(found))
           val rows = (found.map(_.rows).sum.toDouble / sampledBytes * listed.bytes).toLong
@@ -154,7 +157,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     }
   }
 
-  /** Counts a table with an unreadable file as one fault.
+  /** Counts a table with an unreadable file or folder as one fault.
     *
     * @param left
     *   what happens without the file
@@ -176,6 +179,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
 
 /** The footers, shared by all sessions of the application. */
 object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThreads.pool) {
+  private val WithoutFooters = "its rows are estimated without footers"
   private val MaxFooters = 12
   private val MaxMillis = 300L
   private val MinTableBytes = 4L << 20

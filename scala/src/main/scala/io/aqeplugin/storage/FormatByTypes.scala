@@ -1,5 +1,7 @@
 package io.aqeplugin.storage
 
+import scala.util.Try
+
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
@@ -21,6 +23,9 @@ private[storage] trait FormatByTypes extends FileFormat {
 
   /** The types of their columns, by name. */
   def types: Map[String, DataType]
+
+  /** The format without the conditions. */
+  def plain: FileFormat
 
   /** Whether a file has the types; what it throws counts as no. */
   protected def hasTypes: FormatByTypes.Check
@@ -74,6 +79,12 @@ private[storage] object FormatByTypes {
   /** An option that tells a scan with keys from one without, since Spark takes all formats of a kind for equal. */
   private val Mark = "io.aqeplugin.keys"
 
+  /** A format that reads all rows. */
+  def plain(format: FileFormat): FileFormat = format match {
+    case known: FormatByTypes => known.plain
+    case other                => other
+  }
+
   /** A copy of the scan that reads its files by a format. */
   def reading(scan: FileSourceScanExec, format: FormatByTypes): FileSourceScanExec = {
     val relation = scan.relation
@@ -83,5 +94,5 @@ private[storage] object FormatByTypes {
 
   /** Of a file that cannot be opened, Spark's own reader says why. */
   private def holds(check: Check, file: PartitionedFile, conf: Configuration, types: Map[String, DataType]): Boolean =
-    scala.util.Try(check(file, conf, types)).getOrElse(false)
+    Try(check(file, conf, types)).getOrElse(false)
 }

@@ -73,11 +73,13 @@ class KeySamples private[storage] (statistics: FooterStatistics, readers: Execut
           case None        => CompletableFuture.completedFuture(None)
         }
         .whenComplete { (found, error) =>
-          Option(error).foreach(statistics.noteUnreadable(groups.folders, "filters are estimated without a sample of its keys", _))
+          Option(error).foreach(statistics.noteUnreadable(groups.folders, WithoutSample, _))
           end(Option(found).flatten)
         }
     } catch {
-      case NonFatal(_) => end(None)
+      case NonFatal(error) =>
+        statistics.noteUnreadable(groups.folders, WithoutSample, error)
+        end(None)
     }
   }
 
@@ -109,6 +111,8 @@ object KeySamples extends KeySamples(FooterStatistics, DaemonThreads.pool("aqe-p
 
   private type Reader = PartitionedFile => Iterator[Any]
 
+  private val WithoutSample = "filters are estimated without a sample of its keys"
+
   private val RowsOfBlock = 512
 
   /** Of fewer blocks is not known how they differ. */
@@ -125,7 +129,7 @@ object KeySamples extends KeySamples(FooterStatistics, DaemonThreads.pool("aqe-p
   private val GoldenRatio = 0.6180339887498949
 
   private def readerOf(relation: HadoopFsRelation, schema: StructType, reads: UserReads): Reader =
-    relation.fileFormat.buildReaderWithPartitionValues(
+    FormatByTypes.plain(relation.fileFormat).buildReaderWithPartitionValues(
       relation.sparkSession,
       relation.dataSchema,
       new StructType,

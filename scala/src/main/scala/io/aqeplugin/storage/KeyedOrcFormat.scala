@@ -4,7 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.orc.{OrcConf, OrcFile, TypeDescription}
-import org.apache.spark.sql.execution.datasources.PartitionedFile
+import org.apache.spark.sql.execution.datasources.{FileFormat, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types._
@@ -13,6 +13,8 @@ import org.apache.spark.sql.types._
 private[storage] final class KeyedOrcFormat(val keyFilters: Seq[Filter], val types: Map[String, DataType])
     extends OrcFileFormat
     with FormatByTypes {
+
+  override def plain: FileFormat = new OrcFileFormat
 
   // Where the columns of a file go by their places, its names may be those of other columns.
   override protected def isByName(conf: Configuration): Boolean = !OrcConf.FORCE_POSITIONAL_EVOLUTION.getBoolean(conf)

@@ -5,7 +5,7 @@ import scala.jdk.CollectionConverters._
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
 import org.apache.parquet.schema.{LogicalTypeAnnotation, Type}
-import org.apache.spark.sql.execution.datasources.PartitionedFile
+import org.apache.spark.sql.execution.datasources.{FileFormat, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.{DataType, DecimalType}
@@ -17,6 +17,7 @@ private[storage] final class KeyedParquetFormat(val keyFilters: Seq[Filter], val
     extends ParquetFileFormat
     with FormatByTypes {
 
+  override def plain: FileFormat = new ParquetFileFormat
   override protected def isByName(conf: Configuration): Boolean = true
   override protected def hasTypes: FormatByTypes.Check = KeyedParquetFormat.hasTypes
 }

@@ -193,11 +193,15 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("folders that cannot be listed give no facts, and the next query tries again") {
+  test("folders that cannot be listed give no facts, are one fault, and the next query tries again") {
     val statistics = new FooterStatistics(FooterSummary.reader, AtOnce)
     withConf("spark.aqePlugin.mode" -> "off") {
       spark.sql("CREATE TABLE gone (k INT, part INT) USING parquet PARTITIONED BY (part)")
       val found = scan(spark.sql("SELECT * FROM gone"))
+      val refused: Executor = _ => throw new IllegalStateException("no listing")
+      val before = Faults.count
+      val broken = new FooterStatistics(FooterSummary.reader, refused)
+      assert(broken.of(found).isEmpty && broken.of(found).isEmpty && Faults.count == before + 1)
       val place = java.nio.file.Path.of(spark.sessionState.catalog.getTableMetadata(TableIdentifier("gone")).location)
       java.nio.file.Files.walk(place).sorted(java.util.Comparator.reverseOrder[java.nio.file.Path]()).forEach(java.nio.file.Files.delete(_))
       assert(statistics.of(found).isEmpty && statistics.of(found).isEmpty)

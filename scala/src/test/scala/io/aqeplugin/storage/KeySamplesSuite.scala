@@ -6,11 +6,14 @@ import java.util.concurrent.atomic.AtomicInteger
 
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.sources.LessThan
+import org.apache.spark.sql.types.DecimalType
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
 import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.observe.BuildKeys
 
 class KeySamplesSuite extends AnyFunSuite with PluginSession with Eventually {
   override implicit val patienceConfig: PatienceConfig = PatienceConfig(timeout = Span(20, Seconds))
@@ -44,5 +47,17 @@ class KeySamplesSuite extends AnyFunSuite with PluginSession with Eventually {
     assert(readFor("first") == 0)
     val _ = readFor("second")
     eventually(assert(reads.get == 2 * ofFirst))
+  }
+
+  test("a sample has rows of a scan's whole files, whatever keys the scan leaves out") {
+    table("priced", "SELECT id AS user_id, CAST(id AS decimal(9, 2)) AS price, rand(1) AS a FROM range(600000)", files = 6)
+    val plan = withConf("spark.aqePlugin.mode" -> "off")(spark.sql("SELECT user_id, price FROM priced").queryExecution.executedPlan)
+    val scan = collectFirst(plan) { case found: FileSourceScanExec => found }.getOrElse(fail("no file scan"))
+    val none = Seq(LessThan("price", java.math.BigDecimal.valueOf(-100, 2)))
+    val narrowed = FormatByTypes.reading(scan, new KeyedParquetFormat(none, Map("price" -> DecimalType(9, 2))))
+    val samples = new KeySamples(FooterStatistics, FooterThreads.pool)
+    def rows: Option[Long] =
+      samples.of(narrowed, narrowed.output.take(1)).flatMap(_.matching(Some(BuildKeys.ofCodes(Array(1L))))).map(_.rows)
+    eventually(assert(rows.exists(_ > 1000)))
   }
 }
