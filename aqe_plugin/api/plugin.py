@@ -159,6 +159,7 @@ class AqePlugin:
         rows are discarded.
 
         Raises:
+            ConfError: the session's conf has a value with which nothing is decided; nothing was run.
             NotAvailableError: the mode is ``off``, which decides nothing; nothing was run.
             TypeError: ``frame`` is no frame.
 
@@ -202,7 +203,8 @@ class AqePlugin:
         of the decisions, which reads no table. Nothing is set.
 
         Raises:
-            ConfError: a threshold is unknown, out of range, or not used in a decision; nothing was run.
+            ConfError: a threshold is unknown, out of range, or not used in a decision, or the session's conf has a
+                value with which nothing is decided; nothing was run.
             NotAvailableError: the mode is ``off``, which decides nothing; nothing was run.
 
         Examples:
@@ -277,7 +279,8 @@ class AqePlugin:
             >>> aqe.status().ok
             True
         """
-        checks = (mode_set(self._conf.get(MODE_KEY, None)), *key_checks(self._spark.conf.getAll))
+        keys = (check for check in key_checks(self._spark.conf.getAll) if check.name != MODE_KEY)
+        checks = (mode_set(self._conf.get(MODE_KEY, None)), *keys)
         return Checks(f"aqe-plugin in a session of Spark {self._spark.version}", checks)
 
     def verify(self) -> Checks:
@@ -311,6 +314,8 @@ class AqePlugin:
                 "The session's mode is off, which decides nothing. "
                 "Try another mode: with aqe.override(mode='observe'): aqe.analyze(frame)."
             )
+        if failed := [f"{check.name} = {check.found}" for check in self.status().checks if not check.ok]:
+            raise ConfError(f"With {'; '.join(failed)}: the plugin decides nothing, so nothing was run.")
 
 
 def _checked_mode(mode: str) -> Mode:

@@ -217,7 +217,7 @@ def _values_of(words: Sequence[str], file: Path | None) -> dict[str, str]:
                 raise ConfError(sentence(f"{place} {line}: {problem}"))
             values[entry.key] = entry.value
         if not values:
-            raise NoDataError(f"--values {file}: no line with a key and a value in it.")
+            raise NoDataError(f"--values {file}: no line with a key and a value in it, so nothing is proposed.")
     for word in words:
         key, equals, value = (part.strip() for part in word.partition("="))
         if not equals or not key or not value:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from aqe_plugin.install.session_probe import Probe
 
+# Without it, Spark never plans again what the plugin could decide.
+ADAPTIVE_KEY = "spark.sql.adaptive.enabled"
 JOIN_ROWS = 100
 # The start of every warning of the JVM half.
 _WARNING = "aqe-plugin: "
@@ -120,10 +122,24 @@ def jars_exist(jars: Sequence[JarStatus]) -> list[Check]:
     return [outcome_of("jar", jar.exists is not False, f"{jar.location} {missing}", fix) for jar in jars]
 
 
-def key_checks(conf: Mapping[str, str]) -> list[Check]:
-    """Each of the plugin's keys that is set, in alphabetical order, and whether its value is allowed."""
+def set_keys(conf: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Key, value and problem of each of the plugin's keys that is set, in alphabetical order; no problem is empty.
+
+    After them comes Spark's adaptive execution, if it is switched off.
+    """
     ours = sorted((key, value, problem_of(key, value)) for key, value in conf.items() if key.startswith(PREFIX))
-    return [outcome_of(key, not problem, f"{value}: {problem}" if problem else value) for key, value, problem in ours]
+    adaptive = conf.get(ADAPTIVE_KEY, "true")
+    if adaptive.strip().lower() == "false":
+        ours.append((ADAPTIVE_KEY, adaptive, "no join is decided, and none gets a filter"))
+    return ours
+
+
+def key_checks(conf: Mapping[str, str]) -> list[Check]:
+    """Whether the values of :func:`set_keys` let the plugin decide."""
+    return [
+        outcome_of(key, not problem, f"{value}: {problem}" if problem else value)
+        for key, value, problem in set_keys(conf)
+    ]
 
 
 def session_started(probe: Probe, spark_version: str) -> Check:
@@ -173,7 +189,8 @@ def deciding(decisions: int, mode: str) -> Check:
         return Check("deciding", CheckVerdict.NOT_RUN, found, fix)
     if decisions:
         return Check("deciding", CheckVerdict.OK, f"joins decided in mode {mode}: {decisions}")
-    return Check("deciding", CheckVerdict.FAILED, "no join was decided.", "The driver's log says why.")
+    fix = "If no check above failed, report this with the driver's log."
+    return Check("deciding", CheckVerdict.FAILED, "no join was decided.", fix)
 
 
 def small_join(spark: SparkSession) -> DataFrame:

@@ -36,7 +36,10 @@ def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str
         return str(jar_for(spark or _version_of(path, spark_home)).resolve())
     named = jar_name(jar)
     if named is None:
-        raise ConfError(f"{jar}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar).")
+        raise ConfError(
+            f"{jar}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar). "
+            "`aqe-plugin jar-path` prints the one of this package."
+        )
     if spark is not None and spark_line(spark) != named.line:
         raise ConfError(f"--jar {jar} is for Spark {named.line}, and --spark is {spark}: give the jar for that line.")
     if ":" in jar:

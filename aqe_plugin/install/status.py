@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, entries_of, problem_of
+from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
 from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import Target, read_target
 from aqe_plugin.errors import TargetError
-from aqe_plugin.install.checks import conf_checks
+from aqe_plugin.install.checks import conf_checks, set_keys
 from aqe_plugin.install.controller import was_carried_out
 from aqe_plugin.install.jars import JarStatus, jar_name
 from aqe_plugin.install.journal import journal_of
@@ -18,7 +18,7 @@ from aqe_plugin.install.plan import our_jars
 
 @dataclass(frozen=True, slots=True)
 class SettingStatus:
-    """One of the plugin's own keys; ``problem`` is empty when its value is allowed."""
+    """A key that is set; ``problem`` is empty when its value lets the plugin decide."""
 
     key: str
     value: str
@@ -62,11 +62,7 @@ def status_of(where: Where) -> InstallStatus:
         plugin_listed=listed > 0 or missing == "",
         jars=jars,
         mode=conf.get(MODE_KEY),
-        settings=tuple(
-            SettingStatus(key, value, problem_of(key, value))
-            for key, value in sorted(conf.items())
-            if key.startswith(PREFIX)
-        ),
+        settings=tuple(SettingStatus(key, value, problem) for key, value, problem in set_keys(conf)),
         problems=(*problems, *([missing] if missing else [])),
         remarks=(*target.conf.remarks(), *_interruptions(target)),
     )

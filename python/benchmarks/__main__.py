@@ -28,6 +28,7 @@ from benchmarks.plot import plot_ratios, plot_seconds
 from benchmarks.report import report_console, seconds_table, total_seconds
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
 from benchmarks.store import Conditions, ResultFile, jar_digest, machine_name
+from workloads.scale import scale_factor
 from workloads.tpcds import REDUCTIONS, Query, ensure_dataset, ensure_reduced, semi_joined
 from workloads.workload import WORKLOADS, Workload, workload
 
@@ -102,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=sorted(WORKLOADS),
         help="; ".join(f"{name}: {says}" for name, (says, _) in sorted(WORKLOADS.items())),
     )
-    parser.add_argument("--sf", type=float, default=1.0, help="scale factor")
+    parser.add_argument("--sf", type=scale_factor, default=1.0, help="scale factor")
     parser.add_argument("--queries", default="all", help="comma-separated names such as q93,q14b, or all")
     parser.add_argument(
         "--configs",

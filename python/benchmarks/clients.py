@@ -23,6 +23,7 @@ from benchmarks.configs import CONTENDERS, Contender, chosen_queries
 from benchmarks.markdown import median_and_range
 from benchmarks.session import SessionSettings, spark_session, turn_of
 from workloads.rows import Row, difference
+from workloads.scale import scale_factor
 from workloads.tpcds.data import ensure_dataset
 from workloads.tpcds.queries import Query, queries
 
@@ -147,7 +148,7 @@ def _report(line: str) -> None:
 def main() -> int:
     """0 if all clients got the same rows."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.clients", description=__doc__)
-    parser.add_argument("--sf", type=float, default=10.0, help="TPC-DS scale factor")
+    parser.add_argument("--sf", type=scale_factor, default=10.0, help="TPC-DS scale factor")
     parser.add_argument("--queries", default=_QUERIES, help="comma-separated names such as q93,q14b, or all")
     parser.add_argument("--clients", type=int, default=4, help="queries that run at a time")
     parser.add_argument("--runs", type=int, default=3, help="timed rounds of each mix, after one that is not")

@@ -28,6 +28,7 @@ from benchmarks.plot import plot_seconds
 from benchmarks.report import decisions_table, report_console, seconds_table, total_seconds
 from benchmarks.scrape import scrape_exporter
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
+from workloads.scale import scale_factor
 from workloads.tpcds import Dataset, Query, ensure_dataset, queries
 
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "demo"
@@ -66,7 +67,7 @@ class Places:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
-    parser.add_argument("--sf", type=float, default=2.0, help="TPC-DS scale factor")
+    parser.add_argument("--sf", type=scale_factor, default=2.0, help="TPC-DS scale factor")
     parser.add_argument("--queries", default=_QUERIES, help="comma-separated names")
     parser.add_argument("--runs", type=int, default=2, help="runs of each contender, whose median counts")
     parser.add_argument("--out", type=Path, default=_FOLDER)

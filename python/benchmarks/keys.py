@@ -13,6 +13,7 @@ from benchmarks.configs import contenders
 from benchmarks.markdown import median_and_range
 from benchmarks.measure import Plan, QueryResult, measure
 from benchmarks.session import SessionSettings, spark_session
+from workloads.scale import scale_factor
 from workloads.tpcds.data import ensure_dataset
 from workloads.tpcds.partitioned import ensure_partitioned
 from workloads.tpcds.queries import Query
@@ -79,7 +80,7 @@ _CACHE = "CACHE TABLE cached_sales AS SELECT ss_item_sk, ss_ticket_number, ss_ne
 def main() -> int:
     """0 if every contender gave the same rows."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.keys", description=__doc__)
-    parser.add_argument("--sf", type=float, default=10.0, help="TPC-DS scale factor")
+    parser.add_argument("--sf", type=scale_factor, default=10.0, help="TPC-DS scale factor")
     parser.add_argument("--runs", type=int, default=5, help="timed runs of each contender, after one that is not")
     parser.add_argument("--only", default="", help="only keys whose name contains this")
     arguments = parser.parse_args()

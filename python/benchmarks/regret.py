@@ -24,6 +24,7 @@ from benchmarks.regret_rounds import Effort, measure_workload
 from benchmarks.report import report_console
 from benchmarks.session import DRIVER_MEMORY, SessionSettings, master_of, spark_session
 from benchmarks.store import LineFile, jar_digest, machine_name, text_digest
+from workloads.scale import scale_factor
 from workloads.workload import WORKLOADS, Workload, workload
 
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "regret"
@@ -82,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=sorted(WORKLOADS),
         help="; ".join(f"{name}: {says}" for name, (says, _) in sorted(WORKLOADS.items())),
     )
-    parser.add_argument("--sf", type=float, default=1.0, help="scale factor")
+    parser.add_argument("--sf", type=scale_factor, default=1.0, help="scale factor")
     parser.add_argument("--queries", default="all", help="comma-separated names, or all")
     parser.add_argument("--least-runs", type=int, default=5, help="rounds that every ratio has")
     parser.add_argument("--most-runs", type=int, default=12, help="rounds after which a ratio stays as it is")

@@ -145,6 +145,23 @@ class AnySession:
             spark.conf.unset("spark.aqePlugin.filter.maxPassRate")
         assert bad == ["7: not allowed: expected a number from 0 to 1"]
 
+    @pytest.mark.parametrize(
+        ("key", "value"), [("spark.aqePlugin.filter.maxPassRate", "70%"), ("spark.sql.adaptive.enabled", "false")]
+    )
+    def test_a_conf_with_which_nothing_is_decided_is_named(
+        self, aqe: AqePlugin, spark: SparkSession, sales: DataFrame, items: DataFrame, key: str, value: str
+    ) -> None:
+        failing = sales.selectExpr("raise_error('it was run') AS failed")
+        before = spark.conf.get(key, None)
+        spark.conf.set(key, value)
+        try:
+            assert [check.name for check in aqe.status().checks if not check.ok] == [key]
+            for method in (aqe.analyze, aqe.what_if):
+                with pytest.raises(ConfError, match=f"{key} = {value}: .*nothing was run"):
+                    method(failing)
+        finally:
+            spark.conf.unset(key) if before is None else spark.conf.set(key, before)
+
     def test_a_forced_choice_is_followed_with_the_same_rows(
         self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
     ) -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from tests.tour.pictures import draw
 from tests.tour.steps import tour
+from workloads.scale import scale_factor
 from workloads.tpcds import ensure_dataset
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -18,7 +19,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.tour", description=__doc__)
-    parser.add_argument("--sf", type=float, default=1.0, help="TPC-DS scale factor (default: 1)")
+    parser.add_argument("--sf", type=scale_factor, default=1.0, help="TPC-DS scale factor (default: 1)")
     parser.add_argument("--pictures", type=Path, help="folder to draw the tour into")
     arguments = parser.parse_args()
     console = Console(soft_wrap=True)

@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def scratch_folder(spark: SparkSession, asked: str | None) -> Iterator[str]:
-    """A folder of its own below ``asked``, or on this machine where all tasks run here; removed afterwards."""
+    """A folder of its own below ``asked``, or on this machine where all tasks run here.
+
+    It is removed afterwards, and so is each folder above it that was not there before.
+
+    Raises:
+        ConfError: no folder was given to a cluster.
+    """
     if asked is None:
         master = str(spark.sparkContext.master)
         if not master.startswith("local"):
@@ -26,9 +32,17 @@ def scratch_folder(spark: SparkSession, asked: str | None) -> Iterator[str]:
             yield Path(folder).as_uri()
         return
     folder = f"{asked.rstrip('/')}/aqe-plugin-calibrate-{uuid4().hex[:12]}"
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(folder)
+    files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    made, above = [], path.getParent()
+    while above is not None and not files.exists(above):
+        made.append(above)
+        above = above.getParent()
     try:
         yield folder
     finally:
-        jvm: Any = spark._jvm
-        path = jvm.org.apache.hadoop.fs.Path(folder)
-        path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).delete(path, True)
+        files.delete(path, True)
+        for empty in made:
+            if files.exists(empty) and not len(files.listStatus(empty)):
+                files.delete(empty, False)

@@ -3,13 +3,14 @@
 import argparse
 import sys
 
+from workloads.scale import scale_factor
 from workloads.tpcds.data import TABLES, ensure_dataset
 from workloads.tpcds.queries import queries
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m workloads.tpcds", description=__doc__)
-    parser.add_argument("--sf", type=float, default=1.0, help="TPC-DS scale factor")
+    parser.add_argument("--sf", type=scale_factor, default=1.0, help="TPC-DS scale factor")
     parser.add_argument("--queries", default="all", help="comma-separated names; tables of the first come first")
     options = parser.parse_args()
     known = queries()

@@ -10,6 +10,7 @@ import pytest
 from aqe_plugin.api.session_check import Checks
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.install.checks import (
+    ADAPTIVE_KEY,
     JOIN_ROWS,
     Check,
     CheckVerdict,
@@ -111,6 +112,13 @@ def test_each_key_of_the_plugin_is_checked_and_no_other() -> None:
     assert checks[1].found == "7: not allowed: expected a number from 0 to 1"
     assert not Checks("", tuple(checks)).ok
     assert "failed" in repr(Checks("", tuple(checks)))
+
+
+def test_adaptive_execution_that_is_off_is_named() -> None:
+    (check,) = key_checks({ADAPTIVE_KEY: "False"})
+    assert (check.name, check.ok) == (ADAPTIVE_KEY, False)
+    assert "no join is decided" in check.found
+    assert key_checks({ADAPTIVE_KEY: "true"}) == key_checks({}) == []
 
 
 def test_the_mode_is_the_default_when_it_is_not_set() -> None:

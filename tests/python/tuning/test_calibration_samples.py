@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import time
 
 from aqe_plugin.events.model import Strategy
@@ -65,6 +66,16 @@ def test_the_error_of_a_median_falls_with_the_rounds() -> None:
     few, many = (Sample("e", "a", tuple([90.0, 100.0, 110.0] * rounds), ()) for rounds in (1, 9))
     assert (few.median, many.median) == (100.0, 100.0)
     assert few.error > 2 * many.error > 2.0
+
+
+def test_the_error_of_a_few_rounds_covers_what_they_cannot_tell() -> None:
+    """An interval of 1.96 errors holds the true median in 87 of 100 calibrations of three rounds, and not in half."""
+    chance = random.Random(1)
+    held = 0
+    for _ in range(2000):
+        sample = Sample("e", "a", tuple(chance.gauss(100, 10) for _ in range(3)), ())
+        held += abs(sample.median - 100) <= 1.96 * sample.error
+    assert held / 2000 > 0.85
 
 
 def test_queries_name_only_tables_that_are_made_and_work_that_is_measured() -> None:

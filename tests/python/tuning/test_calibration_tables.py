@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import aqe_plugin
 from aqe_plugin.api.calibration import Calibration
+from aqe_plugin.tuning.calibration.scratch import scratch_folder
 
 pytestmark = pytest.mark.spark
 
@@ -36,3 +37,13 @@ def test_tables_are_sized_by_the_slots_and_not_by_the_default_parallelism(
     # Two partitions a slot in a shuffle, and twice as many files.
     assert len(files) == 4 * SLOTS
     assert calibration.queries == 11
+
+
+def test_a_scratch_folder_is_removed_with_the_folders_that_it_was_given(session: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    for asked in (tmp_path / "not" / "there", tmp_path / "there"):
+        with scratch_folder(session, str(asked)) as folder:
+            session.range(3).write.parquet(f"{folder}/table")
+            assert list(asked.glob("*/table/part-*"))
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+    assert not list((tmp_path / "there").iterdir())

@@ -125,7 +125,11 @@ object ReasonCode {
   case object NotWorthWaiting extends ReasonCode("NOT_WORTH_WAITING", Wait, "the idle slots would cost more than the expected saving")
   case object WaitTooLong extends ReasonCode("WAIT_TOO_LONG", Wait, "the wait would leave the slots idle for too long")
   case object WaitReleased
-      extends ReasonCode("WAIT_RELEASED", Wait, "the wait no longer paid or reached its limit, so the probe side started")
+      extends ReasonCode(
+        "WAIT_RELEASED",
+        Wait,
+        "the slots would be idle for longer than the saving is worth, or the wait reached its limit, so the probe side started"
+      )
   case object NothingToGain
       extends ReasonCode("NOTHING_TO_GAIN", Wait, "neither a filter nor a new broadcast would save anything, so a wait gains nothing")
 

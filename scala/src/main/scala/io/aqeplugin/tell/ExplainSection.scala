@@ -35,6 +35,7 @@ object ExplainSection {
 
   private def whyNone(conf: SQLConf): String =
     if (SessionConf.isOff(conf)) s"the plugin is off: ${AqeConf.ModeKey.key}"
+    else if (!conf.adaptiveExecutionEnabled) s"every join is left to Spark: ${SQLConf.ADAPTIVE_EXECUTION_ENABLED.key} is false"
     else SessionConf.read(conf).fold(error => s"every join is left to Spark. ${error.message}", _ => "this plan has no join to decide")
 
   /** The line of a join in all plans of its query: AQE goes on with an older plan if a new one equals it. */

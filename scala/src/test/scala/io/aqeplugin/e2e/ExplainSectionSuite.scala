@@ -68,6 +68,11 @@ class ExplainSectionSuite extends AnyFunSuite with PluginSession {
     assert(section(explained(spark.sql("SELECT count(*) FROM item, price"))) == Seq("this plan has no join to decide"))
   }
 
+  test("without adaptive execution, the section says so") {
+    val off = Seq("every join is left to Spark: spark.sql.adaptive.enabled is false")
+    withConf("spark.sql.adaptive.enabled" -> "false")(assert(section(explained(spark.sql(Query))) == off))
+  }
+
   test("a query without a join says so, and so does the mode off") {
     assert(section(explained(spark.sql("SELECT count(*) FROM sold"))) == Seq("this plan has no join to decide"))
     withConf(
