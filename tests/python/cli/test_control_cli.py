@@ -309,8 +309,10 @@ def test_a_missing_or_foreign_jar_gives_one_line(conf: Path, tmp_path: Path, ans
     assert answer("install", "--target", str(conf), "--jar", other) == (
         5,
         "",
-        f"{other}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar). "
-        "`aqe-plugin jar-path` prints the one of this package.\n",
+        (
+            f"{other}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar). "
+            "`aqe-plugin jar-path` prints the one of this package.\n"
+        ),
     )
 
 
