@@ -149,16 +149,18 @@ class AnySession:
         ("key", "value"), [("spark.aqePlugin.filter.maxPassRate", "70%"), ("spark.sql.adaptive.enabled", "false")]
     )
     def test_a_conf_with_which_nothing_is_decided_is_named(
-        self, aqe: AqePlugin, spark: SparkSession, sales: DataFrame, items: DataFrame, key: str, value: str
+        self, aqe: AqePlugin, spark: SparkSession, sales: DataFrame, key: str, value: str
     ) -> None:
         failing = sales.selectExpr("raise_error('it was run') AS failed")
         before = spark.conf.get(key, None)
         spark.conf.set(key, value)
         try:
             assert [check.name for check in aqe.status().checks if not check.ok] == [key]
-            for method in (aqe.analyze, aqe.what_if):
-                with pytest.raises(ConfError, match=f"{key} = {value}: .*nothing was run"):
-                    method(failing)
+            named = pytest.raises(ConfError, match=f"{key} = {value}: .*nothing was run")
+            with named:
+                aqe.analyze(failing)
+            with named:
+                aqe.what_if(failing, broadcast_max_rows=10)
         finally:
             spark.conf.unset(key) if before is None else spark.conf.set(key, before)
 

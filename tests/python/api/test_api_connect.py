@@ -111,7 +111,6 @@ class TestRunningSession:
         assert [(check["name"], check["verdict"]) for check in checks] == [
             ("plugin", "ok"),
             ("mode", "ok"),
-            (MODE_KEY, "ok"),
             ("rows", "ok"),
             ("deciding", "ok"),
         ]
