@@ -21,7 +21,6 @@ _MEDIAN_ERROR = 1.2533
 # Of few values, the median deviation falls short by these factors, from two values on (Croux and Rousseeuw,
 # "Time-Efficient Algorithms for Two Highly Robust Estimators of Scale", COMPSTAT 1992); of n more by n / (n - 0.8).
 _SHORTFALL = (1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107)
-_NORMAL_REACH = 1.96
 # Of the median: what the same query varies from one session to the next, however often it is repeated.
 _LEAST_ERROR = 0.01
 
@@ -63,24 +62,15 @@ class Sample:
 
     @property
     def error(self) -> float:
-        """Standard deviation of :attr:`median`, in milliseconds.
-
-        It is larger by as much as intervals of Student's distribution are than normal ones, so that few rounds are not
-        taken for sure.
-        """
+        """Standard deviation of :attr:`median`, in milliseconds."""
         rounds = len(self.millis)
         spread = median_deviation(self.millis) * _few(rounds) if rounds > 2 else 0.0
         return max(_MEDIAN_ERROR * spread / math.sqrt(rounds), _LEAST_ERROR * self.median)
 
 
 def _few(rounds: int) -> float:
-    """By how much the median deviation of so many values, at least three, is to be taken larger."""
-    at = rounds - 2
-    shortfall = _SHORTFALL[at] if at < len(_SHORTFALL) else rounds / (rounds - 0.8)
-    z, free = _NORMAL_REACH, rounds - 1
-    # Half of a 95 % interval (Cornish and Fisher; Abramowitz and Stegun 26.7.5).
-    reach = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
-    return shortfall * reach / z
+    """By how much the median deviation of so many values, at least two, is to be taken larger."""
+    return _SHORTFALL[rounds - 2] if rounds - 2 < len(_SHORTFALL) else rounds / (rounds - 0.8)
 
 
 @dataclass(frozen=True, slots=True)

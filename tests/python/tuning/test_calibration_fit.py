@@ -53,11 +53,13 @@ def test_the_coefficients_that_made_the_times_are_found() -> None:
 
 
 @pytest.mark.simulation
-def test_intervals_hold_the_true_coefficients_as_often_as_they_say() -> None:
+@pytest.mark.parametrize("rounds", [3, 5])
+def test_intervals_hold_the_true_coefficients_as_often_as_they_say(rounds: int) -> None:
     held = []
     for seed in range(100):
         factors = drawn_factors(seed)
-        for one, factor in zip(fit(simulated(seed, factors), THRESHOLDS).coefficients, factors, strict=True):
+        found = fit(simulated(seed, factors, rounds=rounds), THRESHOLDS)
+        for one, factor in zip(found.coefficients, factors, strict=True):
             held.append(one.low <= one.old * factor <= one.high)
     # Of 1,400 intervals of 95 %; values are rounded and bounded by what a conf may have.
     assert 0.91 <= sum(held) / len(held) <= 0.99
