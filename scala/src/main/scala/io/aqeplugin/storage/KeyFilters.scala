@@ -33,18 +33,13 @@ private[storage] object KeyFilters {
     first.toSeq ++ last ++ gaps
   }
 
-  /** The part of a range that the values of a type may be in. */
-  private def inType(range: (Long, Long), dataType: DataType): Option[(Long, Long)] = {
-    val (least, most) = dataType match {
-      case LongType             => (Long.MinValue, Long.MaxValue)
-      case decimal: DecimalType => (1 - unscaledEnd(decimal), unscaledEnd(decimal) - 1)
-      case _                    => (Int.MinValue.toLong, Int.MaxValue.toLong)
-    }
-    Some((math.max(range._1, least), math.min(range._2, most))).filter(part => part._1 <= part._2)
+  /** The part of a range that the values of a type may be in. A file may have decimals of more digits than it says, which Spark reads: a range of them
+    * stays, and has no bound.
+    */
+  private def inType(range: (Long, Long), dataType: DataType): Option[(Long, Long)] = dataType match {
+    case LongType | _: DecimalType => Some(range)
+    case _ => Some((math.max(range._1, Int.MinValue.toLong), math.min(range._2, Int.MaxValue.toLong))).filter(part => part._1 <= part._2)
   }
-
-  /** The smallest unscaled number that has more digits. */
-  private def unscaledEnd(decimal: DecimalType): Long = BigInt(10).pow(math.min(decimal.precision, Decimal.MAX_LONG_DIGITS)).toLong
 
   private def valueOf(literal: Literal): Any = (literal.dataType, literal.value) match {
     case (DateType, days: Int) => LocalDate.ofEpochDay(days.toLong)

@@ -27,9 +27,9 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
         case known: KeyedParquetFormat => known
         case _                         => KeyedParquetFormat.Empty
       }
-      val listed = inList(file, keys, tables).map(KeyFilters.listed(_, keys.column.name))
+      val found = inList(file, keys, tables).map(KeyFilters.listed(_, keys.column.name)) ++: KeyFilters.outsideGaps(keys)
       val types = before.types.updated(keys.column.name, keys.column.dataType)
-      Some(FormatByTypes.reading(file, new KeyedParquetFormat(before.keyFilters ++ listed ++ KeyFilters.outsideGaps(keys), types)))
+      Option.when(found.nonEmpty)(FormatByTypes.reading(file, new KeyedParquetFormat(before.keyFilters ++ found, types)))
     case _ => None
   }
 

@@ -2,9 +2,19 @@ package io.aqeplugin.storage
 
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, GreaterThanOrEqual, In, LessThanOrEqual, Literal}
+import org.apache.spark.sql.catalyst.expressions.{
+  And,
+  Attribute,
+  AttributeReference,
+  Expression,
+  GreaterThanOrEqual,
+  In,
+  LessThanOrEqual,
+  Literal
+}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, PartitionDirectory}
+import org.apache.spark.sql.types.DecimalType
 import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.SpanSugar._
@@ -90,6 +100,16 @@ class FileStorageSuite extends AnyFunSuite with PluginSession {
       ScanAdapter.withKnownKeys(before, Seq(column(before, "p")), built(Some(Seq(2L)), None), TableStatistics.None, InListMaxKeys)
     assert(narrowed(refusing) eq refusing)
     assert(narrowed(listed).asInstanceOf[FileSourceScanExec].selectedPartitions.partitionCount == 1)
+  }
+
+  test("keys of more digits than a decimal column leave its range open, since a file may have such values") {
+    val price = AttributeReference("price", DecimalType(9, 2))()
+    def conditions(ranges: (Long, Long)*) =
+      KeyFilters.outsideGaps(KnownKeys(price, ColumnKeys(ranges, None), InListMaxKeys, isWholeKey = true)).map(_.toString)
+    assert(conditions(5L -> 7L, 20L -> 30L).size == 3)
+    assert(conditions(5L -> 7L, 2000000000L -> 2000000009L) == Seq("GreaterThanOrEqual(price,0.05)"))
+    assert(conditions(-2000000000L -> 7L) == Seq("LessThanOrEqual(price,0.07)"))
+    assert(conditions(-2000000009L -> -2000000000L).isEmpty)
   }
 
   test("few keys become an IN list, many a range") {
