@@ -16,7 +16,7 @@ from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys
 from aqe_plugin.errors import ConfError, NotAvailableError, SessionError
-from aqe_plugin.install.checks import key_checks, mode_set
+from aqe_plugin.install.checks import key_checks, mode_set, nothing_decided
 from aqe_plugin.install.session import Mode
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class AqePlugin:
         rows are discarded.
 
         Raises:
-            ConfError: the session's conf has a value with which nothing is decided; nothing was run.
+            ConfError: the session's conf has a value with which no join is decided; nothing was run.
             NotAvailableError: the mode is ``off``, which decides nothing; nothing was run.
             TypeError: ``frame`` is no frame.
 
@@ -273,7 +273,9 @@ class AqePlugin:
         return switch_off(self._conf, part)
 
     def status(self) -> Checks:
-        """The session's mode, and each key of the plugin that is set in it; a value that is not allowed fails.
+        """The session's mode, and each key of the plugin that is set in it.
+
+        A value that is not allowed fails, a key that the plugin does not know, and adaptive execution that is off.
 
         Examples:
             >>> aqe.status().ok
@@ -286,14 +288,14 @@ class AqePlugin:
     def verify(self) -> Checks:
         """Checks that the plugin works in this session: its confs, and a join of 100 rows that is run twice.
 
-        A value in the confs that is not allowed keeps the plugin from deciding; no join is run then.
+        With a value that is not allowed, or without adaptive execution, no join is decided, so none is run then.
 
         Examples:
             >>> aqe.verify().ok
             True
         """
         status = self.status()
-        if not status.ok:
+        if nothing_decided(self._spark.conf.getAll):
             return status
         return Checks(status.heading, (*status.checks, *join_checks(self._spark, self.mode)))
 
@@ -314,8 +316,9 @@ class AqePlugin:
                 "The session's mode is off, which decides nothing. "
                 "Try another mode: with aqe.override(mode='observe'): aqe.analyze(frame)."
             )
-        if failed := [f"{check.name} = {check.found}" for check in self.status().checks if not check.ok]:
-            raise ConfError(f"With {'; '.join(failed)}: the plugin decides nothing, so nothing was run.")
+        if checks := nothing_decided(self._spark.conf.getAll):
+            found = "; ".join(f"{check.name} = {check.found}" for check in checks)
+            raise ConfError(f"With {found}: no join is decided, so nothing was run.")
 
 
 def _checked_mode(mode: str) -> Mode:

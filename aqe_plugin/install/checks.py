@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # Without it, Spark never plans again what the plugin could decide.
 ADAPTIVE_KEY = "spark.sql.adaptive.enabled"
+NO_ADAPTIVE = "no join is decided, and none gets a filter; predicates and limits are not affected"
 JOIN_ROWS = 100
 # The start of every warning of the JVM half.
 _WARNING = "aqe-plugin: "
@@ -123,23 +124,29 @@ def jars_exist(jars: Sequence[JarStatus]) -> list[Check]:
 
 
 def set_keys(conf: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Key, value and problem of each of the plugin's keys that is set, in alphabetical order; no problem is empty.
-
-    After them comes Spark's adaptive execution, if it is switched off.
-    """
-    ours = sorted((key, value, problem_of(key, value)) for key, value in conf.items() if key.startswith(PREFIX))
-    adaptive = conf.get(ADAPTIVE_KEY, "true")
-    if adaptive.strip().lower() == "false":
-        ours.append((ADAPTIVE_KEY, adaptive, "no join is decided, and none gets a filter"))
-    return ours
+    """Key, value and problem of each of the plugin's keys that is set, in alphabetical order; no problem is empty."""
+    return [(key, conf[key], problem_of(key, conf[key])) for key in sorted(conf) if key.startswith(PREFIX)]
 
 
 def key_checks(conf: Mapping[str, str]) -> list[Check]:
-    """Whether the values of :func:`set_keys` let the plugin decide."""
-    return [
+    """Whether the plugin knows each of :func:`set_keys` and allows its value, and whether Spark plans adaptively."""
+    checks = [
         outcome_of(key, not problem, f"{value}: {problem}" if problem else value)
         for key, value, problem in set_keys(conf)
     ]
+    if adaptive_is_off(conf):
+        checks.append(Check(ADAPTIVE_KEY, CheckVerdict.FAILED, f"{conf[ADAPTIVE_KEY]}: {NO_ADAPTIVE}"))
+    return checks
+
+
+def adaptive_is_off(conf: Mapping[str, str]) -> bool:
+    """Whether Spark's adaptive execution is switched off."""
+    return conf.get(ADAPTIVE_KEY, "true").strip().lower() == "false"
+
+
+def nothing_decided(conf: Mapping[str, str]) -> list[Check]:
+    """Those of :func:`key_checks` with which no join is decided; a key that the plugin does not know is not one."""
+    return [check for check in key_checks(conf) if not check.ok and check.name in {*conf_keys(), ADAPTIVE_KEY}]
 
 
 def session_started(probe: Probe, spark_version: str) -> Check:

@@ -9,7 +9,7 @@ from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
 from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import Target, read_target
 from aqe_plugin.errors import TargetError
-from aqe_plugin.install.checks import conf_checks, set_keys
+from aqe_plugin.install.checks import ADAPTIVE_KEY, NO_ADAPTIVE, adaptive_is_off, conf_checks, set_keys
 from aqe_plugin.install.controller import was_carried_out
 from aqe_plugin.install.jars import JarStatus, jar_name
 from aqe_plugin.install.journal import journal_of
@@ -18,7 +18,7 @@ from aqe_plugin.install.plan import our_jars
 
 @dataclass(frozen=True, slots=True)
 class SettingStatus:
-    """A key that is set; ``problem`` is empty when its value lets the plugin decide."""
+    """A key of the plugin that is set; ``problem`` is empty when the plugin knows the key and allows its value."""
 
     key: str
     value: str
@@ -55,6 +55,7 @@ def status_of(where: Where) -> InstallStatus:
     jars = tuple(_jar(entry, target.conf.runs_on_this_machine) for entry in our_jars(target.conf))
     missing = target.store.why_not_loaded()
     problems = [check.finding for check in conf_checks(listed, jars) if not check.ok]
+    adaptive = [f"{ADAPTIVE_KEY} = {conf[ADAPTIVE_KEY]}: {NO_ADAPTIVE}."] if adaptive_is_off(conf) else []
     return InstallStatus(
         file=target.store.name,
         exists=target.content is not None,
@@ -64,7 +65,7 @@ def status_of(where: Where) -> InstallStatus:
         mode=conf.get(MODE_KEY),
         settings=tuple(SettingStatus(key, value, problem) for key, value, problem in set_keys(conf)),
         problems=(*problems, *([missing] if missing else [])),
-        remarks=(*target.conf.remarks(), *_interruptions(target)),
+        remarks=(*target.conf.remarks(), *adaptive, *_interruptions(target)),
     )
 
 

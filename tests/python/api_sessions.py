@@ -164,6 +164,19 @@ class AnySession:
         finally:
             spark.conf.unset(key) if before is None else spark.conf.set(key, before)
 
+    def test_a_key_that_the_plugin_ignores_is_named_and_joins_are_decided(
+        self, aqe: AqePlugin, spark: SparkSession, sales: DataFrame, items: DataFrame
+    ) -> None:
+        typo = "spark.aqePlugin.filter.maxPasRate"
+        spark.conf.set(typo, "0.5")
+        try:
+            verified, seen = aqe.verify(), aqe.analyze(sales.join(items, "item"))
+        finally:
+            spark.conf.unset(typo)
+        assert [check.name for check in verified.checks if not check.ok] == [typo]
+        assert [check.name for check in verified.checks] == ["mode", typo, "rows", "deciding"]
+        assert len(seen.decisions) == 1
+
     def test_a_forced_choice_is_followed_with_the_same_rows(
         self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
     ) -> None:

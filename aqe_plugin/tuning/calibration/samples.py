@@ -18,9 +18,9 @@ from aqe_plugin.tuning.runs import JoinRun, Run, median_deviation
 NANOS_PER_MILLI = 1e6
 # The error of a median is this many times the one of a mean.
 _MEDIAN_ERROR = 1.2533
-# Of few values, the median deviation falls short by these factors, from two values on (Croux and Rousseeuw,
+# Of few values, the median deviation falls short by these factors, from three values on (Croux and Rousseeuw,
 # "Time-Efficient Algorithms for Two Highly Robust Estimators of Scale", COMPSTAT 1992); of n more by n / (n - 0.8).
-_SHORTFALL = (1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107)
+_SHORTFALL = (1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107)
 # Of the median: what the same query varies from one session to the next, however often it is repeated.
 _LEAST_ERROR = 0.01
 
@@ -69,8 +69,8 @@ class Sample:
 
 
 def _few(rounds: int) -> float:
-    """By how much the median deviation of so many values, at least two, is to be taken larger."""
-    return _SHORTFALL[rounds - 2] if rounds - 2 < len(_SHORTFALL) else rounds / (rounds - 0.8)
+    """By how much the median deviation of so many values, at least three, is to be taken larger."""
+    return _SHORTFALL[rounds - 3] if rounds - 3 < len(_SHORTFALL) else rounds / (rounds - 0.8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+
+from py4j.protocol import Py4JError
 
 from aqe_plugin.errors import ConfError
 
@@ -35,14 +37,27 @@ def scratch_folder(spark: SparkSession, asked: str | None) -> Iterator[str]:
     jvm: Any = spark._jvm
     path = jvm.org.apache.hadoop.fs.Path(folder)
     files = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
-    made, above = [], path.getParent()
-    while above is not None and not files.exists(above):
-        made.append(above)
-        above = above.getParent()
+    made = missing_above(files, path)
     try:
         yield folder
     finally:
         files.delete(path, True)
-        for empty in made:
-            if files.exists(empty) and not len(files.listStatus(empty)):
-                files.delete(empty, False)
+        remove_empty(files, made)
+
+
+def missing_above(files: Any, path: Any) -> list[Any]:
+    """The folders above ``path`` that do not exist, the nearest first; none above one that may not be looked at."""
+    missing, above = list[Any](), path.getParent()
+    with suppress(Py4JError):
+        while above is not None and not files.exists(above):
+            missing.append(above)
+            above = above.getParent()
+    return missing
+
+
+def remove_empty(files: Any, folders: Sequence[Any]) -> None:
+    """Removes the folders that are empty; stops at one that another process has removed or that may not be removed."""
+    with suppress(Py4JError):
+        for folder in folders:
+            if files.exists(folder) and not len(files.listStatus(folder)):
+                files.delete(folder, False)

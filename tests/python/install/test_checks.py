@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.api.session_check import Checks
-from aqe_plugin.conf.keys import PREFIX
+from aqe_plugin.conf.keys import CANARY, PREFIX
 from aqe_plugin.install.checks import (
     ADAPTIVE_KEY,
     JOIN_ROWS,
@@ -18,6 +18,7 @@ from aqe_plugin.install.checks import (
     deciding,
     key_checks,
     mode_set,
+    nothing_decided,
     plugin_in_force,
     session_started,
 )
@@ -119,6 +120,12 @@ def test_adaptive_execution_that_is_off_is_named() -> None:
     assert (check.name, check.ok) == (ADAPTIVE_KEY, False)
     assert "no join is decided" in check.found
     assert key_checks({ADAPTIVE_KEY: "true"}) == key_checks({}) == []
+
+
+def test_only_values_that_are_not_allowed_and_absent_adaptive_execution_decide_no_join() -> None:
+    rate, typo = f"{PREFIX}filter.maxPassRate", f"{PREFIX}filter.maxByte"
+    stopping = nothing_decided({typo: "1m", rate: "7", f"{CANARY}set.filter.maxByte": "1", ADAPTIVE_KEY: "false"})
+    assert [check.name for check in stopping] == [rate, ADAPTIVE_KEY]
 
 
 def test_the_mode_is_the_default_when_it_is_not_set() -> None:

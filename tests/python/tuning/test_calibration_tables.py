@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 import aqe_plugin
 from aqe_plugin.api.calibration import Calibration
-from aqe_plugin.tuning.calibration.scratch import scratch_folder
+from aqe_plugin.tuning.calibration.scratch import missing_above, remove_empty, scratch_folder
 
 pytestmark = pytest.mark.spark
 
@@ -47,3 +49,21 @@ def test_a_scratch_folder_is_removed_with_the_folders_that_it_was_given(session:
             assert list(asked.glob("*/table/part-*"))
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
     assert not list((tmp_path / "there").iterdir())
+
+
+def test_folders_that_may_not_be_looked_at_end_no_calibration() -> None:
+    def folder(name: str, above: SimpleNamespace | None = None) -> SimpleNamespace:
+        return SimpleNamespace(name=name, getParent=lambda: above)
+
+    class Storage:
+        def exists(self, folder: SimpleNamespace) -> bool:
+            if folder.name == "bucket":
+                raise Py4JError("denied")
+            return False
+
+        def delete(self, folder: SimpleNamespace, recursive: bool) -> bool:
+            raise Py4JError(f"{folder.name} is gone, {recursive}")
+
+    missing = missing_above(Storage(), folder("ours", folder("prefix", folder("bucket"))))
+    assert [one.name for one in missing] == ["prefix"]
+    remove_empty(Storage(), [folder("bucket")])

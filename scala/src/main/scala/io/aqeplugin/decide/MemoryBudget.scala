@@ -2,8 +2,8 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf
 
-/** The memory that an application has for what the plugin adds to its queries: broadcasts that Spark would not make, and filters. The driver
-  * and every executor hold each of them until its query ends.
+/** The memory that an application has for what the plugin adds to its queries: broadcasts that Spark would not make, and filters. Executors
+  * hold each of them until its query ends, for which it is counted. The driver holds it for as long as the query's DataFrame is reachable.
   */
 object MemoryBudget {
 

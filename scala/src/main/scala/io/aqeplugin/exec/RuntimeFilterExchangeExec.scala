@@ -1,6 +1,6 @@
 package io.aqeplugin.exec
 
-import java.util.concurrent.{CompletableFuture, Future => JavaFuture, ScheduledFuture, TimeUnit, TimeoutException}
+import java.util.concurrent.{CancellationException, CompletableFuture, Future => JavaFuture, ScheduledFuture, TimeUnit, TimeoutException}
 
 import scala.concurrent.{Future, Promise}
 
@@ -80,8 +80,10 @@ case class RuntimeFilterExchangeExec(
     // The timer's thread belongs to no query, so the query is named here.
     val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
     def giveUp(limitMillis: Long, confKey: String): Unit =
-      if (publish(done, late(startNanos, limitMillis, confKey), executionId))
-        SparkBridge.cancelJobsWithTag(sparkContext, jobTag)
+      try
+        if (publish(done, late(startNanos, limitMillis, confKey), executionId))
+          SparkBridge.cancelJobsWithTag(sparkContext, jobTag)
+      catch { case error: Throwable => buildFailed(done, error, executionId) } // The timer would swallow it.
     val timeout = FilterBuildThreads.timer.afterMillis(limits.timeoutMillis) {
       giveUp(limits.timeoutMillis, AqeConf.FilterBuildTimeout.key)
     }
@@ -99,7 +101,9 @@ case class RuntimeFilterExchangeExec(
       try {
         sparkContext.addJobTag(jobTag)
         sparkContext.setInterruptOnCancel(true)
-        if (!done.isDone) publish(done, built(startNanos), executionId)
+        // AQE cancels a build that has not begun by its future alone.
+        if (done.isDone) fail(done, new CancellationException("cancelled before the filter's build began"))
+        else publish(done, built(startNanos), executionId)
       } catch {
         // Any error, even an OutOfMemoryError: AQE waits for nothing but this promise.
         case error: Throwable if SparkBridge.isCancellation(error) =>

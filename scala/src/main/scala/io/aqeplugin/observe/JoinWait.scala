@@ -103,13 +103,13 @@ object JoinWait {
     *
     * @param isOwn
     *   whether the build side's own stage exists
-    * @param buildMillis
-    *   how long the build side was predicted to take, which changes when a stage below has finished
+    * @param inSequence
+    *   how many of the build side's stages are left to run one after the other
     * @param sinceNanos
     *   when this was first seen, as `System.nanoTime`
     */
-  final case class Stage(isOwn: Boolean, buildMillis: Double, sinceNanos: Long) {
-    def isSame(other: Stage): Boolean = isOwn == other.isOwn && buildMillis == other.buildMillis
+  final case class Stage(isOwn: Boolean, inSequence: Int, sinceNanos: Long) {
+    def isSame(other: Stage): Boolean = isOwn == other.isOwn && inSequence == other.inSequence
   }
 
   def nanos(millis: Double): Long = (millis * TimeUnit.MILLISECONDS.toNanos(1)).toLong

@@ -8,7 +8,7 @@ import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{ExprId, Expression}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.FileIndex
 
@@ -27,7 +27,7 @@ final class QueryState(val executionId: Long) {
   /** The scans that the keys of each join reach. */
   val reachedScans = new ReachedScans
 
-  private val samples = new ConcurrentHashMap[(String, Side), Option[ProbeSample]]()
+  private val samples = new ConcurrentHashMap[(String, Side), QueryState.Sampled]()
   private val names = new JoinNames
   private val joins = new JoinLives
   private val held = new LongAdder()
@@ -119,13 +119,23 @@ final class QueryState(val executionId: Long) {
   /** Drops the estimate of a join of which no side has started. */
   def forgetEstimate(joinId: String): Unit = { val _ = joins.change(joinId)(_.forgetEstimate) }
 
-  /** Takes a sample of the scan that a join's keys reach, by `begin` if that was not done. */
-  def sampleOnce(joinId: String, buildSide: Side)(begin: => Option[ProbeSample]): Unit = {
-    val _ = samples.computeIfAbsent((joinId, buildSide), _ => begin)
+  /** Takes a sample of the scan that a join's keys reach, by `begin` if none was taken of this scan. One of another scan is dropped.
+    *
+    * @param columns
+    *   those of the scan
+    */
+  def sampleOnce(joinId: String, buildSide: Side, columns: Seq[ExprId])(begin: => Option[ProbeSample]): Unit = {
+    val _ = samples.compute(
+      (joinId, buildSide),
+      (_, earlier) => Option(earlier).filter(_.columns == columns).getOrElse(QueryState.Sampled(columns, begin))
+    )
   }
 
+  /** Drops the sample of a join whose keys no longer reach the scan alone. */
+  def forgetSample(joinId: String, buildSide: Side): Unit = { val _ = samples.remove((joinId, buildSide)) }
+
   /** The sample of the scan that the join's keys reach, if one was taken. */
-  def sample(joinId: String, buildSide: Side): Option[ProbeSample] = Option(samples.get((joinId, buildSide))).flatten
+  def sample(joinId: String, buildSide: Side): Option[ProbeSample] = Option(samples.get((joinId, buildSide))).flatMap(_.sample)
 
   /** The decision made from the measured build side. */
   def decision(joinId: String): Option[JoinDecision] = joins(joinId).decision
@@ -311,6 +321,9 @@ object QueryState {
 
   /** A limit in its canonical form, with all files of its scan. */
   final case class LimitOfFiles(limit: SparkPlan, files: Seq[Path])
+
+  /** A sample of the scan with these columns; none if it cannot be sampled. */
+  final private case class Sampled(columns: Seq[ExprId], sample: Option[ProbeSample])
 
   /** What is read when it is first asked for. */
   final private class Read[A](read: => A) {

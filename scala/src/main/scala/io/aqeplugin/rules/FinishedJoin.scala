@@ -39,7 +39,7 @@ import io.aqeplugin.place.{BuildExchange, JoinSite}
   * @param probeShuffled
   *   the probe side's stage is that of the join's own exchange
   * @param probeScansStarted
-  *   everything that the probe side reads is in such stages
+  *   everything that the probe side reads is in such stages or cached
   * @param hints
   *   the join's hints, which are AQE's if the author gave none
   * @param needsShuffle

@@ -7,7 +7,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{Mode, SessionConf}
 import io.aqeplugin.infer.{InferFilters, InferredFilter}
-import io.aqeplugin.metrics.{Faults, Survivable}
+import io.aqeplugin.metrics.Survivable
 import io.aqeplugin.observe.QueryStates
 import io.aqeplugin.tell.{DriverTable, PredicateLog}
 
@@ -24,8 +24,7 @@ final case class InferPredicates(session: SparkSession) extends Rule[LogicalPlan
       }
     catch {
       case Survivable(error) =>
-        Faults.note(ruleName, "Spark's own plan is used", error)
-        QueryStates.current(session.sparkContext).foreach(_.errors.increment())
+        RuleFaults.note(session.sparkContext, ruleName, error)
         plan
     }
 

@@ -23,7 +23,7 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
     try if (concerns(plan)) contextOf(plan).fold(plan)(timed(plan, _)) else plan
     catch {
       case Survivable(error) =>
-        Faults.note(ruleName, "Spark's own plan is used", error)
+        RuleFaults.note(session.sparkContext, ruleName, error)
         plan
     }
 
@@ -45,10 +45,6 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
   private def timed(plan: P, context: RuleContext): P = {
     val startNanos = System.nanoTime()
     try change(plan, context)
-    catch {
-      case error: Throwable =>
-        context.state.errors.increment()
-        throw error
-    } finally context.state.ruleNanos.add(System.nanoTime() - startNanos)
+    finally context.state.ruleNanos.add(System.nanoTime() - startNanos)
   }
 }

@@ -37,7 +37,7 @@ private[rules] final class WaitClocks(context: RuleContext, estimator: JoinEstim
   def drop(joinId: String): Unit = { val _ = context.state.changeWait(joinId)(_.drop(nowNanos)) }
 
   private def current(join: FoundJoin, estimate: JoinFacts, wait: WaitDecision, site: JoinSite): Option[JoinWait] = {
-    val stage = JoinWait.Stage(ownStage(site).isDefined, wait.buildMillis, nowNanos)
+    val stage = JoinWait.Stage(ownStage(site).isDefined, StagesBelow.inSequence(join.child(estimate.buildSide)), nowNanos)
     context.state
       .waitOnce(estimate.joinId)(begun(estimate, wait, stage))
       .flatMap(_ =>

@@ -1,15 +1,14 @@
 package io.aqeplugin.storage
 
+import java.io.IOException
 import java.util.concurrent.{CompletableFuture, ConcurrentHashMap, Executor, RejectedExecutionException, TimeUnit, TimeoutException}
-
-import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.types.DataType
 
-import io.aqeplugin.metrics.Faults
+import io.aqeplugin.metrics.{Faults, Survivable}
 
 /** A column of a file, as a query reads it. */
 final case class FileColumn(name: String, dataType: DataType)
@@ -55,8 +54,8 @@ class FileFooters private[storage] (read: (FileStatus, Configuration, Seq[FileCo
           if (!late)
             try keep(file, read(file, conf, columns))
             catch {
-              case error: LinkageError => Faults.note("footer read", "limits are left to Spark", error)
-              case NonFatal(_)         => ()
+              case _: IOException    => ()
+              case Survivable(error) => Faults.note("footer read", "limits are left to Spark", error)
             }
         })
       catch { case _: RejectedExecutionException => None }

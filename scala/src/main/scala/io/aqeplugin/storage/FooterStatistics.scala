@@ -25,8 +25,8 @@ import io.aqeplugin.observe.TableFacts
   * table with a footer or a folder that cannot be read is counted as one fault, however often it is tried.
   *
   * A scan of a table whose partitions the catalog keeps knows only the partitions that it selects. The bytes of the table are then estimated
-  * by [[FolderSample]], in the same threads and time, and kept for at most a minute; the rows are those of the files read, by the bytes of
-  * these and of the table.
+  * by [[FolderSample]], in the same threads and time, by one listing at a time, and kept for a minute; the rows are those of the files read,
+  * by the bytes of these and of the table.
   *
   * @param readerOf
   *   reads the footers of a format
@@ -34,7 +34,7 @@ import io.aqeplugin.observe.TableFacts
   *   the threads that read; may reject
   */
 class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSummary.Reader], readers: Executor) {
-  import FooterStatistics.{spread, KeptMillis, Listed, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot, WithoutFooters}
+  import FooterStatistics.{spread, KeptNanos, Listed, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot, WithoutFooters}
 
   private val known: JavaMap[Snapshot, Reading] = ofLatestTables
 
@@ -62,11 +62,11 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
   private def reading(scan: FileSourceScanExec): Option[Reading] = (PartitionedTable.of(scan), scan.relation.location) match {
     case (Some(table), index: InMemoryFileIndex) =>
       val all = IndexedFiles.of(index)
-      begun(Snapshot(Seq(table.folder.toString), all, minute, scan.relation.dataSchema, ofFolders = true), scan)(
+      begun(Snapshot(Seq(table.folder.toString), all, state = 0L, scan.relation.dataSchema, ofFolders = true), scan)(
         ofFolder(table, _).thenApply[Option[Listed]](_.map(sample => listed(math.max(sample.bytes, all.bytes), index.allFiles())))
       )
     case (Some(table), _: CatalogFileIndex) =>
-      begun(Snapshot(Seq(table.folder.toString), NoneListed, minute, scan.relation.dataSchema, ofFolders = true), scan)(
+      begun(Snapshot(Seq(table.folder.toString), NoneListed, state = 0L, scan.relation.dataSchema, ofFolders = true), scan)(
         ofFolder(table, _).thenApply[Option[Listed]](_.map(sample => listed(sample.bytes, sample.files)))
       )
     case (None, index: InMemoryFileIndex) if readerOf(scan.relation.fileFormat).isDefined =>
@@ -87,16 +87,21 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     case _ => None
   }
 
-  private def minute: Long = System.currentTimeMillis() / KeptMillis
+  /** As `System.nanoTime`. */
+  protected def nowNanos: Long = System.nanoTime()
 
   private def begun(snapshot: Snapshot, scan: FileSourceScanExec)(
       list: UserReads => CompletableFuture[Option[Listed]]
   ): Option[Reading] = {
     val fresh = new Reading(snapshot)
-    val earlier = Option(known.putIfAbsent(snapshot, fresh))
-    if (earlier.isEmpty) start(fresh, snapshot, scan.relation, list)
-    Some(earlier.getOrElse(fresh))
+    val latest = known.compute(snapshot, (_, earlier) => Option(earlier).filterNot(isOld(snapshot, _)).getOrElse(fresh))
+    if (latest eq fresh) start(fresh, snapshot, scan.relation, list)
+    Some(latest)
   }
+
+  /** A listing that goes on is never old, so slow storage is not listed a second time beside. */
+  private def isOld(snapshot: Snapshot, reading: Reading): Boolean =
+    snapshot.ofFolders && reading.endedNanos.exists(nowNanos - _ > KeptNanos)
 
   private def ofFolder(table: PartitionedTable, query: UserReads): CompletableFuture[Option[FolderSample]] =
     query.async(FolderSample.of(table.folder, table.columns, query.conf))
@@ -107,9 +112,10 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       relation: HadoopFsRelation,
       list: UserReads => CompletableFuture[Option[Listed]]
   ): Unit = {
-    def end(facts: Option[TableFacts]): Unit = {
-      if (facts.isEmpty) { val _ = known.remove(snapshot, reading) }
-      reading.end(facts)
+    def fail(error: Throwable): Unit = {
+      noteUnreadable(snapshot.roots, WithoutFooters, error)
+      val _ = known.remove(snapshot, reading)
+      reading.end(None, nowNanos)
     }
     try {
       val query = UserReads.of(relation, readers)
@@ -119,15 +125,8 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
           case None         => CompletableFuture.completedFuture(None)
         }
         // A file that cannot be read fails the query only when the query itself reads it.
-        .whenComplete { (found, error) =>
-          Option(error).foreach(noteUnreadable(snapshot.roots, WithoutFooters, _))
-          end(Option(found).flatten)
-        }
-    } catch {
-      case NonFatal(error) =>
-        noteUnreadable(snapshot.roots, WithoutFooters, error)
-        end(None)
-    }
+        .whenComplete((found, error) => Option(error).fold(reading.end(found, nowNanos))(fail))
+    } catch { case NonFatal(error) => fail(error) }
   }
 
   private def facts(
@@ -179,14 +178,15 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
 
 /** The footers, shared by all sessions of the application. */
 object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThreads.pool) {
-  private val WithoutFooters = "its rows are estimated without footers"
-  private val MaxFooters = 12
-  private val MaxMillis = 300L
-  private val MinTableBytes = 4L << 20
-  private val MaxTables = 256
+  // Constants of the compiler, since the constructor of the class runs before these are set.
+  private final val WithoutFooters = "its rows are estimated without footers"
+  private final val MaxFooters = 12
+  private final val MaxMillis = 300L
+  private final val MinTableBytes = 4194304L
+  private final val MaxTables = 256
 
   /** How long the bytes of a table are used that were estimated from its folders: a new partition does not show in the list of the others. */
-  private val KeptMillis = 60000L
+  private final val KeptNanos = 60000000000L
 
   /** The positions of a few of so many, evenly. */
   private[storage] def spread(count: Int, most: Int = MaxFooters): Seq[Int] =
@@ -195,9 +195,9 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   /** Of a table whose partitions nobody has listed. */
   private val NoneListed = IndexedFiles(count = -1, bytes = 0L, newestMillis = 0L)
 
-  /** A state of a table: its folders, or the one that its partitions are in; its files or those of the selected partitions; the minute of the
-    * reading, if folders were sampled, or the version of a Delta table; the types by which its files are read; of a Delta table, the files
-    * that are read for the query's selection; and whether folders were sampled.
+  /** A state of a table: its folders, or the one that its partitions are in; its files or those of the selected partitions; the version of a
+    * Delta table; the types by which its files are read; of a Delta table, the files that are read for the query's selection; and whether
+    * folders are sampled, which says nothing of the table's state.
     */
   private final case class Snapshot(
       roots: Seq[String],
@@ -208,7 +208,7 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
       ofFolders: Boolean = false
   ) {
 
-    /** Equal for all selections of a table's files, and, if folders were sampled, at all times. */
+    /** Equal for all selections of a table's files. */
     def table: AnyRef =
       if (ofFolders) (roots, schema) else if (sample.nonEmpty) (roots, state, schema) else (roots, files, schema)
   }
@@ -216,20 +216,25 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   /** The bytes of a table, and the files whose footers are read. */
   private final case class Listed(bytes: Long, sample: Seq[FileStatus])
 
+  private final case class Ended(facts: Option[TableFacts], atNanos: Long)
+
   /** A table whose footers are being read or have been read. */
   private final class Reading(snapshot: Snapshot) {
     val groups = new TableGroups(snapshot.table, snapshot.roots)
-    private val facts = new CompletableFuture[Option[TableFacts]]()
+    private val ended = new CompletableFuture[Ended]()
     private val deadlineNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MaxMillis)
 
-    def end(found: Option[TableFacts]): Unit = {
-      val _ = facts.complete(found)
+    def end(found: Option[TableFacts], nowNanos: Long): Unit = {
+      val _ = ended.complete(Ended(found, nowNanos))
       if (found.isEmpty) groups.fail() else groups.end(Nil)
     }
-    def isEnded: Boolean = facts.isDone
+    def isEnded: Boolean = ended.isDone
+
+    /** When it ended; none while it goes on. */
+    def endedNanos: Option[Long] = if (isEnded) Some(ended.join().atNanos) else None
 
     def await(): Option[TableFacts] =
-      try facts.get(math.max(0L, deadlineNanos - System.nanoTime()), TimeUnit.NANOSECONDS)
+      try ended.get(math.max(0L, deadlineNanos - System.nanoTime()), TimeUnit.NANOSECONDS).facts
       catch { case _: TimeoutException => None }
   }
 }

@@ -1,6 +1,6 @@
 package io.aqeplugin.storage
 
-import scala.util.Try
+import java.io.IOException
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.SparkSession
@@ -10,6 +10,8 @@ import org.apache.spark.sql.execution.datasources.{FileFormat, PartitionedFile}
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.util.SerializableConfiguration
+
+import io.aqeplugin.metrics.{Faults, Survivable}
 
 /** One of Spark's formats, with conditions of which the query needs no other rows: parts of files without a row that fulfils them are not read.
   *
@@ -66,7 +68,7 @@ private[storage] trait FormatByTypes extends FileFormat {
       val keyed = readerWith(filters ++ keyFilters)
       val conf = sparkSession.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
       val (isOfTypes, expected) = (hasTypes, types)
-      file => if (FormatByTypes.holds(isOfTypes, file, conf.value.value, expected)) keyed(file) else plain(file)
+      file => if (FormatByTypes.holds(isOfTypes(file, conf.value.value, expected))) keyed(file) else plain(file)
     }
   }
 }
@@ -92,7 +94,14 @@ private[storage] object FormatByTypes {
     KeyedFormat.linked(scan, scan.copy(relation = keyed))
   }
 
-  /** Of a file that cannot be opened, Spark's own reader says why. */
-  private def holds(check: Check, file: PartitionedFile, conf: Configuration, types: Map[String, DataType]): Boolean =
-    Try(check(file, conf, types)).getOrElse(false)
+  /** The result of a check of a file; a check that fails counts as no. */
+  private[storage] def holds(check: => Boolean): Boolean =
+    try check
+    catch {
+      // Of a file that cannot be opened, Spark's own reader says why.
+      case _: IOException    => false
+      case Survivable(error) =>
+        Faults.note("types of a file", "all of its row groups are read", error)
+        false
+    }
 }

@@ -65,8 +65,8 @@ private[storage] object FolderSample {
   private val Folders = 12
   private val FilesKept = 12
 
-  /** A folder with more entries is not counted to its end. */
-  private val MaxEntries = 1000000
+  /** A folder with more entries, of whatever kind, is not listed to its end. */
+  private[storage] val MaxEntries = 1000000
 
   /** Lists the folder of a partitioned table, and the folders below it for a few of its partitions. Entries are counted as they come and not
     * kept, so the memory does not grow with the number of partitions.
@@ -83,28 +83,33 @@ private[storage] object FolderSample {
   }
 
   private def below(fs: FileSystem, folder: Path, levels: Int, width: Int, random: Random): Option[FolderSample] = {
-    val (count, some, bytes) = entries(fs.listStatusIterator(folder), if (levels > 0) width else FilesKept, isFolder = levels > 0, random)
-    if (count > MaxEntries) None
-    else if (levels == 0) Some(FolderSample(bytes, some))
-    else {
-      val parts = some.flatMap(part => below(fs, part.getPath, levels - 1, math.max(2, width / 4), random))
-      val mean = if (parts.isEmpty) 0.0 else parts.map(_.bytes.toDouble).sum / parts.size
-      Some(FolderSample((mean * count).toLong, random.shuffle(parts.flatMap(_.files)).take(FilesKept)))
+    val listed = fs.listStatusIterator(folder)
+    entries(listed, if (levels > 0) width else FilesKept, isFolder = levels > 0, random).map { case (count, some, bytes) =>
+      if (levels == 0) FolderSample(bytes, some)
+      else {
+        val parts = some.flatMap(part => below(fs, part.getPath, levels - 1, math.max(2, width / 4), random))
+        val mean = if (parts.isEmpty) 0.0 else parts.map(_.bytes.toDouble).sum / parts.size
+        FolderSample((mean * count).toLong, random.shuffle(parts.flatMap(_.files)).take(FilesKept))
+      }
     }
   }
 
-  /** The number of the entries of one kind, a uniform sample of them (Vitter's algorithm R), and their bytes. */
+  /** The number of the entries of one kind, a uniform sample of them (Vitter's algorithm R), and their bytes; none if there are too many
+    * entries.
+    */
   private def entries(
       listed: RemoteIterator[FileStatus],
       sampleSize: Int,
       isFolder: Boolean,
       random: Random
-  ): (Int, Seq[FileStatus], Long) = {
+  ): Option[(Int, Seq[FileStatus], Long)] = {
     val sample = ArrayBuffer.empty[FileStatus]
+    var all = 0
     var count = 0
     var bytes = 0L
-    while (listed.hasNext && count <= MaxEntries) {
+    while (all <= MaxEntries && listed.hasNext) {
       val entry = listed.next()
+      all += 1
       if (entry.isDirectory == isFolder && !isHidden(entry.getPath.getName)) {
         count += 1
         bytes += entry.getLen
@@ -115,7 +120,7 @@ private[storage] object FolderSample {
         }
       }
     }
-    (count, sample.toSeq, bytes)
+    Option.when(all <= MaxEntries)((count, sample.toSeq, bytes))
   }
 
   private def isHidden(name: String): Boolean = name.startsWith("_") && !name.contains("=") || name.startsWith(".")

@@ -105,7 +105,7 @@ object DecisionColumns {
     whole(
       "query_errors",
       "errors",
-      "faults of the plugin in the query, after which it went on without what had failed; null while it runs"
+      "faults of the plugin's rules and filters in the query, after which it went on without what had failed; null while it runs"
     )(
       _.query.end.map(_.errors)
     ),

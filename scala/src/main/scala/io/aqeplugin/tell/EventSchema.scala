@@ -429,7 +429,12 @@ object EventSchema {
       FieldSchema("ruleMillis", "integer", "millis", "time spent in the plugin's own rules, without the inference of predicates"),
       FieldSchema("planned", "integer", "filters", "filters in the plan that ran"),
       FieldSchema("applied", "integer", "filters", "planned filters that their scan found when it ran; fewer than planned is a fault"),
-      FieldSchema("errors", "integer", "errors", "faults of the plugin, after which the query went on without what had failed"),
+      FieldSchema(
+        "errors",
+        "integer",
+        "errors",
+        "faults of the plugin's rules and filters, after which the query went on without what had failed"
+      ),
       FieldSchema("outcomes", "FilterOutcome[]", "", "outcome of each filter on each scan"),
       FieldSchema.Arm,
       FieldSchema(

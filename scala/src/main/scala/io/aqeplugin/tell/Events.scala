@@ -91,7 +91,8 @@ final case class PredicateInferred(
   * @param applied
   *   planned filters that were found when their scan ran; a difference is a fault
   * @param errors
-  *   faults of the plugin during the execution
+  *   faults of the plugin's rules, filter builds and filters in the execution; what fails while keys are sketched or sampled counts in the
+  *   driver's metric alone
   * @param outcomes
   *   per filter and scan: filterId, joinId, table, scanColumns, kind, reason, rowsIn, rowsOut, rowsUnchecked, filterBytes, buildMillis,
   *   waitMillis, keys, anyOf

@@ -1,5 +1,7 @@
 package io.aqeplugin.exec
 
+import java.util.concurrent.CountDownLatch
+
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.{Expression, ScalaUDF}
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
@@ -50,6 +52,19 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
       spark.sparkContext.setLocalProperty(SQLExecution.EXECUTION_ID_KEY, null)
       val _ = QueryStates.remove(ExecutionId)
     }
+  }
+
+  test("a build that is cancelled while it waits for a thread ends when it gets one") {
+    val busy = new CountDownLatch(1)
+    val begun = new CountDownLatch(FilterBuildThreads.MaxBuilds)
+    (1 to FilterBuildThreads.MaxBuilds).foreach(_ => FilterBuildThreads.pool.execute { () => begun.countDown(); busy.await() })
+    begun.await()
+    val exchange = buildOfStrangeKeys
+    val built = exchange.submitBroadcastJob()
+    exchange.relationFuture.cancel(true)
+    busy.countDown()
+    eventually(timeout(Span(10, Seconds)))(assert(built.isCompleted))
+    assert(exchange.result.isEmpty)
   }
 
   /** The filter of a join's finished build side, two rows, to be built by a job from `keys` of its key. */

@@ -9,7 +9,7 @@ import io.aqeplugin.decide._
 class JoinWaitSuite extends AnyFunSuite {
   private val waits = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 100, idleMillis = 10, buildMillis = 50)
   private val starts = waits.copy(waits = false, reason = Reason(ReasonCode.NotWorthWaiting))
-  private val own = JoinWait.Stage(isOwn = true, buildMillis = 50, sinceNanos = 0L)
+  private val own = JoinWait.Stage(isOwn = true, inSequence = 1, sinceNanos = 0L)
   private val begun = JoinWait(startNanos = 0L, own, checkNanos = Some(nanos(50)))
   private val limits = Thresholds.Default.updated(AqeConf.WaitCheckAfter, 20L).updated(AqeConf.WaitLimit, 1000L)
 
@@ -47,7 +47,7 @@ class JoinWaitSuite extends AnyFunSuite {
   }
 
   test("a new stage of the build side puts off the check, up to the limit of the wait") {
-    val next = own.copy(buildMillis = 70)
+    val next = own.copy(inSequence = 2)
     assert(goOn(begun, next, nowMillis = 100).checkNanos.contains(nanos(120)))
     assert(goOn(begun, next, nowMillis = 990).checkNanos.contains(nanos(1000)))
     assert(goOn(begun, next, nowMillis = 1000).checkNanos.contains(nanos(1000) + Checked), "at the limit it is checked")
@@ -56,7 +56,7 @@ class JoinWaitSuite extends AnyFunSuite {
   test("every wait that goes on has its next check in the future, and none goes on at its limit") {
     for (
       nowMillis <- 8L to 1100L by 4; wait <- Seq(begun, begun.drop(nanos(7)));
-      stage <- Seq(own, own.copy(buildMillis = 70), own.copy(isOwn = false))
+      stage <- Seq(own, own.copy(inSequence = 2), own.copy(isOwn = false))
     ) {
       val after = wait.goOn(stage.copy(sinceNanos = nanos(nowMillis)), limits) { due =>
         val progress = WaitProgress(due.waitedMillis(nanos(nowMillis)), due.stageMillis(nanos(nowMillis)), 0, 0, slots = 2, idleShare = 0)

@@ -6,7 +6,7 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.execution.{SQLExecution, SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
 import org.scalatest.funsuite.AnyFunSuite
@@ -15,6 +15,7 @@ import io.aqeplugin.conf.SessionConf
 import io.aqeplugin.e2e.{PluginSession, Ran}
 import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.metrics.Faults
+import io.aqeplugin.observe.QueryStates
 import io.aqeplugin.place.PlaceFilters
 import io.aqeplugin.tell.QueryEnded
 
@@ -159,8 +160,23 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
       assert(Faults.count == before + 1)
     }
 
+  test("a rule that fails before anything of its query is known counts for the query") {
+    val plan = sparksPlan()
+    val execution = Long.MaxValue - 1
+    spark.sparkContext.setLocalProperty(SQLExecution.EXECUTION_ID_KEY, execution.toString)
+    try {
+      val early = new Throwing(new NoSuchMethodError("moved")) {
+        override protected def concerns(plan: SparkPlan): Boolean = throw new NoSuchMethodError("moved")
+      }
+      assert((early(plan) eq plan) && QueryStates.get(execution).exists(_.errors.sum() == 1))
+    } finally {
+      spark.sparkContext.setLocalProperty(SQLExecution.EXECUTION_ID_KEY, null)
+      val _ = QueryStates.remove(execution)
+    }
+  }
+
   /** A rule that fails. */
-  private final class Throwing(error: Throwable) extends SafeRule[SparkPlan](spark) {
+  private class Throwing(error: Throwable) extends SafeRule[SparkPlan](spark) {
     override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = throw error
   }
 }

@@ -41,6 +41,12 @@ class FolderSampleSuite extends AnyFunSuite {
     val sample = FolderSample.of(new Path(s"listing://${tableOf(0, 0, 0)}"), 1, conf)
     assert(sample.contains(FolderSample(0L, Nil)))
   }
+
+  test("a folder of too many entries is not listed to its end, though none of them is a partition") {
+    ListingFileSystem.taken.set(0)
+    assert(FolderSample.of(new Path("listing:///crowded"), 1, conf).isEmpty)
+    assert(ListingFileSystem.taken.get == FolderSample.MaxEntries + 1)
+  }
 }
 
 /** The local file system under the scheme `listing`, which counts the folders that are listed. */
@@ -49,10 +55,22 @@ final class ListingFileSystem extends RawLocalFileSystem {
   override def getScheme: String = "listing"
   override def listStatusIterator(path: Path): RemoteIterator[FileStatus] = {
     val _ = ListingFileSystem.listed.incrementAndGet()
-    super.listStatusIterator(path)
+    if (path.getName == "crowded") manyFiles(path) else super.listStatusIterator(path)
+  }
+
+  private def manyFiles(folder: Path): RemoteIterator[FileStatus] = new RemoteIterator[FileStatus] {
+    private val file = new FileStatus(1L, false, 1, 1L, 0L, new Path(folder, "part-0.parquet"))
+    override def hasNext: Boolean = ListingFileSystem.taken.get < 3 * FolderSample.MaxEntries
+    override def next(): FileStatus = {
+      val _ = ListingFileSystem.taken.incrementAndGet()
+      file
+    }
   }
 }
 
 object ListingFileSystem {
   val listed = new AtomicInteger()
+
+  /** Entries that were taken of the folder `crowded`. */
+  val taken = new AtomicInteger()
 }

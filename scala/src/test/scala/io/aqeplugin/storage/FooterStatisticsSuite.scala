@@ -208,4 +208,38 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
       assert(spark.sql("SELECT * FROM gone WHERE part = 3").count() == 0)
     }
   }
+
+  test("a table's folders are listed once a minute, and not again while a listing goes on") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql("CREATE TABLE slow USING parquet PARTITIONED BY (part) AS SELECT id AS k, id % 2 AS part FROM range(10)")
+      val tasks = ArrayBuffer.empty[Runnable]
+      var minutes = 0L
+      val statistics = new FooterStatistics(FooterSummary.reader, tasks += _) {
+        override protected def nowNanos: Long = minutes * 60000000001L
+      }
+      val slow = scan(spark.sql("SELECT * FROM slow"))
+      def begun(atMinute: Long): Int = {
+        minutes = atMinute
+        statistics.begin(slow)
+        tasks.size
+      }
+      assert((0L to 3L).map(begun) == Seq(1, 1, 1, 1))
+      tasks.foreach(_.run())
+      assert(statistics.of(slow).flatMap(_.bytes).exists(_ > 0) && begun(atMinute = 3) == 1)
+      assert(begun(atMinute = 4) == 2, "a new partition shows in a new listing")
+    }
+  }
+
+  test("a table with too many folders is not listed again at once") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sparkContext.hadoopConfiguration.set("fs.listing.impl", classOf[ListingFileSystem].getName)
+      spark.sql("CREATE TABLE crowded (k INT, part INT) USING parquet PARTITIONED BY (part) LOCATION 'listing:///crowded'")
+      val statistics = new FooterStatistics(FooterSummary.reader, AtOnce)
+      val crowded = scan(spark.sql("SELECT * FROM crowded"))
+      ListingFileSystem.taken.set(0)
+      ListingFileSystem.listed.set(0)
+      assert(statistics.of(crowded).isEmpty && statistics.of(crowded).isEmpty)
+      assert(ListingFileSystem.listed.get == 1)
+    }
+  }
 }
