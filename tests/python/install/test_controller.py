@@ -70,6 +70,17 @@ def test_install_creates_a_missing_file_and_uninstall_removes_it(tmp_path: Path)
     assert not path.exists()
 
 
+def test_adaptive_execution_that_is_off_is_remarked_on_and_no_key_of_the_plugin(conf: Path) -> None:
+    conf.write_text("spark.sql.adaptive.enabled false\n", encoding="utf-8")
+    install(conf)
+    found = status_of(conf)
+    assert found.remarks == (
+        "spark.sql.adaptive.enabled = false: no join is decided, and none gets a filter; predicates and limits are not "
+        "affected.",
+    )
+    assert [setting.key for setting in found.settings] == ["spark.aqePlugin.mode"]
+
+
 def test_a_change_keeps_the_files_owner_mode_and_links(conf: Path) -> None:
     conf.chmod(0o640)
     if os.getuid() == 0:
