@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.errors import ConflictError, TargetError, WriteError
+from aqe_plugin.install.checks import ADAPTIVE_KEY, NO_ADAPTIVE
 from aqe_plugin.install.controller import carry_out, propose_install, propose_uninstall
 from aqe_plugin.install.journal import journal_of
 from aqe_plugin.install.status import status_of
@@ -74,10 +75,7 @@ def test_adaptive_execution_that_is_off_is_remarked_on_and_no_key_of_the_plugin(
     conf.write_text("spark.sql.adaptive.enabled false\n", encoding="utf-8")
     install(conf)
     found = status_of(conf)
-    assert found.remarks == (
-        "spark.sql.adaptive.enabled = false: no join is decided, and none gets a filter; predicates and limits are not "
-        "affected.",
-    )
+    assert found.remarks == (f"{ADAPTIVE_KEY} = false: {NO_ADAPTIVE}.",)
     assert [setting.key for setting in found.settings] == ["spark.aqePlugin.mode"]
 
 
