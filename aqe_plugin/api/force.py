@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -65,6 +65,17 @@ def force_all(conf: SessionConf, strategy: str) -> ConfScope:
     if strategy in _WHY_NOT_FOR_ALL:
         raise NotAvailableError(f"{strategy!r} cannot be forced for every join: {_WHY_NOT_FOR_ALL[strategy]}.")
     return set_for_a_while(conf, _FOR_ALL_JOINS, f"force {strategy}")
+
+
+def not_forced(conf: SessionConf, decided: Collection[str]) -> str:
+    """A sentence on the joins that are forced by their ids and not among the ``decided``; empty without one."""
+    entries = conf.get(_FORCE_KEY, None) or ""
+    named = [entry.rpartition("=")[0].strip() for entry in entries.split(";") if entry.strip()]
+    absent = [join for join in named if join != "*" and join not in decided]
+    if not absent:
+        return ""
+    ids = "this id" if len(absent) == 1 else "these ids"
+    return f"{_FORCE_KEY} names {', '.join(absent)}: no join with {ids} was decided."
 
 
 def switch_off(conf: SessionConf, part: str) -> ConfScope:

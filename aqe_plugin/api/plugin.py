@@ -8,7 +8,7 @@ from aqe_plugin.api.analysis import Analysis
 from aqe_plugin.api.counters import Counters
 from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.explanation import Explanation, explained
-from aqe_plugin.api.force import JoinStrategy, PluginPart, force_all, force_join, switch_off
+from aqe_plugin.api.force import JoinStrategy, PluginPart, force_all, force_join, not_forced, switch_off
 from aqe_plugin.api.session_check import Checks, join_checks
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
 from aqe_plugin.api.threshold import conf_values
@@ -169,7 +169,10 @@ class AqePlugin:
         """
         _require_frame("analyze", frame)
         self._require_deciding()
-        return Analysis(_RAN, run_and_read(self._spark, frame))
+        queries = run_and_read(self._spark, frame)
+        decided = {join.decision.facts.join_id for query in queries for join in query.joins}
+        absent = not_forced(self._conf, decided)
+        return Analysis(f"{_RAN} {absent}" if absent else _RAN, queries)
 
     def explain(self, frame: DataFrame) -> Explanation:
         """What the plan of ``frame`` says of its joins; nothing is run.

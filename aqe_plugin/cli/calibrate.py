@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from aqe_plugin.cli.settings import PATH
+from aqe_plugin.machine.load import busy_cores
 from aqe_plugin.render.calibration import fit_conf_lines, fit_json, plot_fit, print_fit, require_plots
 from aqe_plugin.render.formats import FindingsFormat
 from aqe_plugin.render.messages import say, warn
@@ -23,6 +24,7 @@ from aqe_plugin.tuning.spark_session import job_session
 _LEAST_IDENTIFIED = 0.5
 _LEAST_ROUNDS = 3
 _MOST_ROUNDS = 30
+_MOST_BUSY_CORES = 0.5
 
 
 def calibrate(
@@ -57,6 +59,11 @@ def calibrate(
     # Takes PySpark with it, which nothing else of the command line needs.
     from aqe_plugin.api.calibration import Calibration
 
+    if (busy := busy_cores()) > _MOST_BUSY_CORES:
+        warn(
+            f"Other programs kept {busy:.1f} cores of this machine busy in the last minute. Where tasks run here, the "
+            "measured times will be too long: stop the programs, and calibrate again."
+        )
     say("Starting Spark ...")
     with job_session("aqe-plugin calibrate") as spark, scratch_folder(spark, scratch) as folder:
         calibration = Calibration(spark, folder, rows, say)

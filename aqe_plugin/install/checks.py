@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, conf_keys, entries_of, problem_of
+from aqe_plugin.conf.keys import CANARY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, conf_keys, entries_of, problem_of
 from aqe_plugin.errors import AqePluginError, EventLogError
 from aqe_plugin.install.jars import JarStatus, jar_for, spark_line
 from aqe_plugin.machine.java import find_java
@@ -146,7 +146,8 @@ def adaptive_is_off(conf: Mapping[str, str]) -> bool:
 
 def nothing_decided(conf: Mapping[str, str]) -> list[Check]:
     """Those of :func:`key_checks` with which no join is decided; a key that the plugin does not know is not one."""
-    return [check for check in key_checks(conf) if not check.ok and check.name in {*conf_keys(), ADAPTIVE_KEY}]
+    read = {*(key for key in conf_keys() if not key.startswith(CANARY)), ADAPTIVE_KEY}
+    return [check for check in key_checks(conf) if not check.ok and check.name in read]
 
 
 def session_started(probe: Probe, spark_version: str) -> Check:

@@ -198,6 +198,22 @@ class AnySession:
         assert answer(hinted) == rows
         assert answer(sales.join(aqe.force("broadcast", items), "item")) == rows
 
+    def test_a_forced_join_that_no_query_has_is_named(
+        self, aqe: AqePlugin, spark: SparkSession, sales: DataFrame, items: DataFrame
+    ) -> None:
+        joined = sales.join(items, "item")
+        (decision,) = aqe.analyze(joined).decisions
+        key, known = "spark.aqePlugin.force", decision.facts.join_id
+        told = []
+        for value in (f"{known}=no_filter;gone=broadcast", f"{known}=no_filter;*=broadcast"):
+            spark.conf.set(key, value)
+            try:
+                told.append(aqe.analyze(joined).ran)
+            finally:
+                spark.conf.unset(key)
+        assert told[0].endswith(f"{key} names gone: no join with this id was decided.")
+        assert key not in told[1]
+
     def test_a_hint_overrides_a_choice_forced_for_every_join(
         self, aqe: AqePlugin, sales: DataFrame, items: DataFrame, plan_of: Any
     ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.api.session_check import Checks
-from aqe_plugin.conf.keys import CANARY, PREFIX
+from aqe_plugin.conf.keys import CANARY, CANARY_SHARE, PREFIX
 from aqe_plugin.install.checks import (
     ADAPTIVE_KEY,
     JOIN_ROWS,
@@ -124,7 +124,7 @@ def test_adaptive_execution_that_is_off_is_named() -> None:
 
 def test_only_values_that_are_not_allowed_and_absent_adaptive_execution_decide_no_join() -> None:
     rate, typo = f"{PREFIX}filter.maxPassRate", f"{PREFIX}filter.maxByte"
-    stopping = nothing_decided({typo: "1m", rate: "7", f"{CANARY}set.filter.maxByte": "1", ADAPTIVE_KEY: "false"})
+    stopping = nothing_decided({typo: "1m", rate: "7", f"{CANARY}set.filter.maxByte": "1", CANARY_SHARE: "7", ADAPTIVE_KEY: "false"})
     assert [check.name for check in stopping] == [rate, ADAPTIVE_KEY]
 
 

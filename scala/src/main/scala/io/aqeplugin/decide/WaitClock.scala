@@ -16,8 +16,27 @@ import io.aqeplugin.conf.AqeConf
   *   number of tasks that can run at once
   * @param idleShare
   *   share of the slots that run no task of any query, in [0, 1]
+  * @param idleBefore
+  *   whether the check before, of the same stage, found them to cost too much
   */
-final case class WaitProgress(waitedMillis: Double, stageMillis: Double, doneTasks: Int, tasks: Int, slots: Int, idleShare: Double)
+final case class WaitProgress(
+    waitedMillis: Double,
+    stageMillis: Double,
+    doneTasks: Int,
+    tasks: Int,
+    slots: Int,
+    idleShare: Double,
+    idleBefore: Boolean
+)
+
+/** The next check of a wait that goes on.
+  *
+  * @param afterMillis
+  *   milliseconds since the wait began
+  * @param isIdle
+  *   whether idle slots cost too much by now
+  */
+final case class NextCheck(afterMillis: Double, isIdle: Boolean)
 
 /** Decides, while a probe side waits, whether it goes on waiting. A wait that began because it pays ends when what is still to come would
   * leave slots idle for longer than the saving is worth.
@@ -25,9 +44,9 @@ final case class WaitProgress(waitedMillis: Double, stageMillis: Double, doneTas
   * {{{
   * remaining   stage's time × (tasks - done - running / 2) / (done + running / 2), with every task that can run half done;
   *             while no task is known to be done, as long as the stage has lasted or the build side is predicted to last
-  * goes on     remaining × idle share ≤ wait.savingShare × estimated saving, and waited < wait.limit
+  * goes on     remaining × idle share ≤ wait.savingShare × estimated saving at this check or the one before, and waited < wait.limit
   * }}}
-  * Time that has passed is lost either way and does not count. Each check schedules the next at least a quarter of the waited time later, so
+  * One look at the slots says little: AQE plans as soon as a stage has ended, when what it will run next has no slot yet. Time that has passed is lost either way and does not count. Each check schedules the next at least a quarter of the waited time later, so
   * that a wait has few of them. Of a build side that turns out larger than predicted, less of the saving may be left, or nothing. Pure and
   * total.
   */
@@ -45,19 +64,21 @@ object WaitClock {
     math.min(math.max(soonest, thresholds(AqeConf.WaitCheckAfter).toDouble), thresholds(AqeConf.WaitLimit).toDouble)
   }
 
-  /** Why the wait ends now, or when to check it again, in milliseconds since it began. */
-  def check(wait: WaitDecision, progress: WaitProgress, thresholds: Thresholds): Either[Reason, Double] = {
+  /** Why the wait ends now, or when to check it again. */
+  def check(wait: WaitDecision, progress: WaitProgress, thresholds: Thresholds): Either[Reason, NextCheck] = {
     val waited = progress.waitedMillis
     val limit = thresholds(AqeConf.WaitLimit).toDouble
     val remaining = remainingMillis(wait, progress)
     val idle = remaining * progress.idleShare
+    val isIdle = idle > believed(wait, thresholds)
     if (waited >= limit) Left(released(waited, limit, AqeConf.WaitLimit.key))
-    else if (idle > believed(wait, thresholds)) Left(released(idle, believed(wait, thresholds), AqeConf.WaitSavingShare.key))
+    else if (isIdle && progress.idleBefore) Left(released(idle, believed(wait, thresholds), AqeConf.WaitSavingShare.key))
     else {
+      val shortest = thresholds(AqeConf.WaitCheckAfter).toDouble
       // Slots that are busy now may be idle soon, and cost the saving no sooner than this.
       val soonest = math.min(remaining, believed(wait, thresholds))
-      val step = Seq(thresholds(AqeConf.WaitCheckAfter).toDouble, waited / ChecksPerWaited, soonest).max
-      Right(math.min(waited + step, limit))
+      val step = if (isIdle) shortest else Seq(shortest, waited / ChecksPerWaited, soonest).max
+      Right(NextCheck(math.min(waited + step, limit), isIdle))
     }
   }
 

@@ -2,7 +2,7 @@ package io.aqeplugin.exec
 
 import com.codahale.metrics.MetricRegistry
 
-import io.aqeplugin.metrics.{CounterMetric, MetricFamily}
+import io.aqeplugin.metrics.{CounterMetric, Faults, MetricFamily}
 
 /** The counters of an executor in Spark's own metrics system, under `plugin.io.aqeplugin.AqePlugin`. In local mode the driver is also the
   * executor, so no name here is one of [[io.aqeplugin.tell.DecisionMetrics]].
@@ -23,8 +23,14 @@ object ExecutorMetrics {
   val decodeFailures =
     new CounterMetric("executor.filters.decodeFailures", "filters", "broadcasts that could not be decoded as a filter, so every row passed")
 
+  val errors =
+    Faults.counter.named(
+      "executor.errors",
+      "faults of the plugin in tasks, which went on without what had failed; in local mode all faults"
+    )
+
   /** All counters, in the order of the documentation. */
-  val All: Seq[MetricFamily] = Seq(rowsIn, rowsOut, rowsUnchecked, pauses, decoded, decodedBytes, decodeFailures)
+  val All: Seq[MetricFamily] = Seq(rowsIn, rowsOut, rowsUnchecked, pauses, decoded, decodedBytes, decodeFailures, errors)
 
   def register(registry: MetricRegistry): Unit = MetricFamily.register(All, registry)
 }

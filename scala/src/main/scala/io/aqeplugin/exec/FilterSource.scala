@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 
 import io.aqeplugin.decide.Reason
 import io.aqeplugin.filters.AnyOf
-import io.aqeplugin.metrics.Survivable
+import io.aqeplugin.metrics.{Faults, Survivable}
 
 /** Finds the filter below a source child of [[RuntimeFilterExec]]. AQE and the columnar rules wrap stages in code generation, row and
   * column transitions and shuffle reads. A source that could not be found through them would be a filter that silently does nothing.
@@ -61,15 +61,23 @@ final case class ProbeFactory(
 
   /** None if one of the filters cannot be read: every row passes. */
   def open(): Option[FilterProbe] = {
-    val filters = broadcasts.map(broadcast => DecodedFilters.of(broadcast.value))
-    if (filters.exists(_.isEmpty)) {
-      counters.faults.add(1L)
-      None
-    } else {
-      filters.flatten match {
-        case Seq(only) => Some(new FilterProbe(coder, only, pause, counters))
-        case members   => Some(new FilterProbe(coder, new AnyOf(members.toArray), pause, counters))
+    // Spark runs a task again that cannot fetch a broadcast.
+    val stored = broadcasts.map(_.value)
+    val probe =
+      try {
+        val filters = stored.map(DecodedFilters.of)
+        if (filters.exists(_.isEmpty)) None
+        else
+          filters.flatten match {
+            case Seq(only) => Some(new FilterProbe(coder, only, pause, counters))
+            case members   => Some(new FilterProbe(coder, new AnyOf(members.toArray), pause, counters))
+          }
+      } catch {
+        case Survivable(error) =>
+          Faults.note("filter read", "a task continues without the filter", error)
+          None
       }
-    }
+    if (probe.isEmpty) counters.faults.add(1L)
+    probe
   }
 }

@@ -20,6 +20,7 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.filters.{FilterLimits, RangeBounds}
+import io.aqeplugin.metrics.{Faults, Survivable}
 
 /** Builds a filter from the join keys of a finished build side and broadcasts its stored form, see [[BuiltFilter.bytes]].
   *
@@ -76,9 +77,16 @@ case class RuntimeFilterExchangeExec(
 
   @transient override lazy val relationFuture: JavaFuture[Broadcast[Any]] = {
     val done = new CompletableFuture[Broadcast[Any]]()
-    val startNanos = System.nanoTime()
-    // The timer's thread belongs to no query, so the query is named here.
+    // The threads that work on it belong to no query, so the query is named here.
     val executionId = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
+    // A driver may not be able to start another thread.
+    try begin(done, executionId)
+    catch { case error: Throwable => buildFailed(done, error, executionId) }
+    done
+  }
+
+  private def begin(done: CompletableFuture[Broadcast[Any]], executionId: String): Unit = {
+    val startNanos = System.nanoTime()
     def giveUp(limitMillis: Long, confKey: String): Unit =
       try
         if (publish(done, late(startNanos, limitMillis, confKey), executionId))
@@ -87,15 +95,16 @@ case class RuntimeFilterExchangeExec(
     val timeout = FilterBuildThreads.timer.afterMillis(limits.timeoutMillis) {
       giveUp(limits.timeoutMillis, AqeConf.FilterBuildTimeout.key)
     }
-    SQLExecution.withThreadLocalCaptured(session, FilterBuildThreads.pool) {
+    val _ = SQLExecution.withThreadLocalCaptured(session, FilterBuildThreads.pool) {
       // Only now: a build that waits for a thread has no job that could be in the queue.
       def look(): ScheduledFuture[_] = FilterBuildThreads.timer.afterMillis(limits.slotMillis) {
-        SparkBridge.startedTasks(sparkContext, jobTag) match {
-          case Some(0) if !SparkBridge.hasEndedTasks(sparkContext, jobTag) => giveUp(limits.slotMillis, AqeConf.FilterSlotTimeout.key)
-          // The job may not have been submitted yet.
-          case None if !promise.isCompleted => val _ = look()
-          case _                            =>
-        }
+        try SparkBridge.startedTasks(sparkContext, jobTag) match {
+            case Some(0) if !SparkBridge.hasEndedTasks(sparkContext, jobTag) => giveUp(limits.slotMillis, AqeConf.FilterSlotTimeout.key)
+            // The job may not have been submitted yet.
+            case None if !promise.isCompleted => val _ = look()
+            case _                            =>
+          }
+        catch { case Survivable(error) => Faults.note("look at a filter's job", s"join $joinId waits for it to the end", error) }
       }
       val queue = look()
       try {
@@ -116,7 +125,6 @@ case class RuntimeFilterExchangeExec(
         sparkContext.removeJobTag(jobTag)
       }
     }
-    done
   }
 
   private def buildFailed(done: CompletableFuture[Broadcast[Any]], error: Throwable, executionId: String): Unit = {
@@ -156,9 +164,9 @@ case class RuntimeFilterExchangeExec(
         longMetric("keys") += summary.rows
         longMetric("buildTime") += summary.buildMillis
       }
+      val _ = done.complete(broadcast)
       SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, metrics.values.toSeq)
       FilterCopies.freeAtEnd(sparkContext, Option(executionId).flatMap(_.toLongOption), broadcast)
-      val _ = done.complete(broadcast)
     } else {
       broadcast.destroy()
     }

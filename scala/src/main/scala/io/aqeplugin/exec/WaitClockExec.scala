@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Statistics
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
 
+import io.aqeplugin.metrics.Faults
 import io.aqeplugin.observe.QueryStates
 
 /** A stage that does nothing and ends at a moment, whereupon AQE plans again and the rules can check the waits of the plan.
@@ -41,12 +42,18 @@ case class WaitClockExec(atNanos: Long, child: SparkPlan = NoRowsExec(Nil)) exte
   @transient override lazy val relationFuture: JavaFuture[Broadcast[Any]] = {
     val done = new CompletableFuture[Broadcast[Any]]()
     val delayMillis = math.max(0L, (atNanos - System.nanoTime()) / 1000000L + 1)
-    val ticking = WaitClockExec.timer.afterMillis(delayMillis) {
-      val _ = (promise.trySuccess(Nothing), done.complete(Nothing))
+    def ring(): Unit = { val _ = (promise.trySuccess(Nothing), done.complete(Nothing)) }
+    try {
+      val ticking = WaitClockExec.timer.afterMillis(delayMillis)(ring())
+      QueryStates.current(sparkContext).foreach(_.atEnd { () =>
+        val _ = ticking.cancel(false)
+      })
+    } catch {
+      // A driver may not be able to start another thread.
+      case error: Throwable =>
+        Faults.note("wait clock", "probe sides wait until their build sides have finished", error)
+        ring()
     }
-    QueryStates.current(sparkContext).foreach(_.atEnd { () =>
-      val _ = ticking.cancel(false)
-    })
     done
   }
 

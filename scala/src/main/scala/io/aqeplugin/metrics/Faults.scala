@@ -47,6 +47,6 @@ object Faults {
   def noCanary(problem: String): Unit =
     if (isNew(problem)) log.warn(s"aqe-plugin: $problem Until then the application tries nothing.")
 
-  /** Number of faults since the driver started. */
+  /** Number of faults since this JVM started. */
   def count: Long = counter.count
 }

@@ -15,8 +15,12 @@ sealed abstract class MetricFamily(val name: String, val kind: String, val unit:
   def metrics: Seq[(String, Metric)]
 }
 
-final class CounterMetric(fullName: String, unit: String, doc: String) extends MetricFamily(fullName, "counter", unit, doc) {
-  private val counter = new Counter()
+final class CounterMetric private (fullName: String, unit: String, doc: String, counter: Counter)
+    extends MetricFamily(fullName, "counter", unit, doc) {
+  def this(fullName: String, unit: String, doc: String) = this(fullName, unit, doc, new Counter())
+
+  /** The same count under another name. */
+  def named(otherName: String, otherDoc: String): CounterMetric = new CounterMetric(otherName, unit, otherDoc, counter)
 
   def add(count: Long): Unit = counter.inc(count)
   def count: Long = counter.getCount

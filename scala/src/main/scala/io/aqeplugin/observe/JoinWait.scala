@@ -15,12 +15,15 @@ import io.aqeplugin.decide._
   *   when it is to be checked next; none if nothing but the end of the build side ends it
   * @param ended
   *   what ended it before its build side had finished
+  * @param isIdle
+  *   whether the last check of the stage found that idle slots cost too much
   */
 final case class JoinWait(
     startNanos: Long,
     stage: JoinWait.Stage,
     checkNanos: Option[Long],
-    ended: Option[JoinWait.Ended] = None
+    ended: Option[JoinWait.Ended] = None,
+    isIdle: Boolean = false
 ) {
   import JoinWait._
 
@@ -72,10 +75,13 @@ final case class JoinWait(
     else if (checkNanos.isDefined && !stage.isSame(current) && nowNanos < limitNanos) {
       // Between two stages of a build side, the slots are idle because the next has not been submitted.
       val soonestNanos = math.min(nowNanos + checkAfterNanos, limitNanos)
-      waiting.copy(stage = current, checkNanos = checkNanos.map(math.max(_, soonestNanos)))
+      waiting.copy(stage = current, checkNanos = checkNanos.map(math.max(_, soonestNanos)), isIdle = false)
     } else if (isDue) check(waiting)
     else waiting
   }
+
+  /** The wait that goes on to its next check. */
+  def until(next: NextCheck): JoinWait = copy(checkNanos = Some(startNanos + nanos(next.afterMillis)), isIdle = next.isIdle)
 
   /** Ends the wait before its build side has finished. */
   def release(wait: WaitDecision, reason: Reason, nowNanos: Long): JoinWait =
@@ -103,13 +109,13 @@ object JoinWait {
     *
     * @param isOwn
     *   whether the build side's own stage exists
-    * @param inSequence
+    * @param left
     *   how many of the build side's stages are left to run one after the other
     * @param sinceNanos
     *   when this was first seen, as `System.nanoTime`
     */
-  final case class Stage(isOwn: Boolean, inSequence: Int, sinceNanos: Long) {
-    def isSame(other: Stage): Boolean = isOwn == other.isOwn && inSequence == other.inSequence
+  final case class Stage(isOwn: Boolean, left: Int, sinceNanos: Long) {
+    def isSame(other: Stage): Boolean = isOwn == other.isOwn && left == other.left
   }
 
   def nanos(millis: Double): Long = (millis * TimeUnit.MILLISECONDS.toNanos(1)).toLong

@@ -134,8 +134,13 @@ final class QueryState(val executionId: Long) {
   /** Drops the sample of a join whose keys no longer reach the scan alone. */
   def forgetSample(joinId: String, buildSide: Side): Unit = { val _ = samples.remove((joinId, buildSide)) }
 
-  /** The sample of the scan that the join's keys reach, if one was taken. */
-  def sample(joinId: String, buildSide: Side): Option[ProbeSample] = Option(samples.get((joinId, buildSide))).flatMap(_.sample)
+  /** The sample of the scan that the join's keys reach, if one was taken.
+    *
+    * @param columns
+    *   those of the scan; none if they are not known
+    */
+  def sample(joinId: String, buildSide: Side, columns: Option[Seq[ExprId]]): Option[ProbeSample] =
+    Option(samples.get((joinId, buildSide))).filter(taken => columns.forall(_ == taken.columns)).flatMap(_.sample)
 
   /** The decision made from the measured build side. */
   def decision(joinId: String): Option[JoinDecision] = joins(joinId).decision

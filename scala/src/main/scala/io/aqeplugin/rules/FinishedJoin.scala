@@ -1,6 +1,6 @@
 package io.aqeplugin.rules
 
-import org.apache.spark.sql.catalyst.expressions.{AliasHelper, Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.{AliasHelper, Attribute, ExprId, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
 import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution
 import org.apache.spark.sql.execution.SparkPlan
@@ -68,7 +68,7 @@ final case class FinishedJoin(
 
   /** `estimate` completed with what is known now; none when the stage does not know its rows. */
   def facts(estimate: JoinFacts, context: RuleContext): Option[JoinFacts] =
-    facts(estimate, context.mode, context.tables, context.state.sample(estimate.joinId, estimate.buildSide))
+    facts(estimate, context.mode, context.tables, context.state.sample(estimate.joinId, estimate.buildSide, onlyTarget))
 
   private[rules] def facts(
       estimate: JoinFacts,
@@ -103,6 +103,9 @@ final case class FinishedJoin(
     else if (FinishedJoin.isCache(stage) || !isAllOfBuildSide) Strategy.LeaveToSpark
     else ofAqe.sparkStrategy(isSmall)
   }
+
+  /** The columns of the only scan that a filter can reach; only a physical plan shows it. */
+  private def onlyTarget: Option[Seq[ExprId]] = site.map(_.targets.flatMap(_.node.output.map(_.exprId)))
 
   /** What the sample of the scan says of these keys, as long as it is the only target. */
   private def matching(sample: ProbeSample): Option[SampledKeys] =
@@ -213,6 +216,12 @@ object FinishedJoin extends AliasHelper {
       if (held.forall(_.references.subsetOf(child.outputSet))) stageBelow(child, held, keys) else None
     case Filter(condition, child) if condition.deterministic => stageBelow(child, held, keys)
     case _                                                   => None
+  }
+
+  /** Whether one side of a join has started, also below a join of its own that only drops rows. */
+  def hasStarted(join: FoundJoin): Boolean = Seq(Side.Left, Side.Right).exists { side =>
+    val child = join.child(side)
+    isStage(child) || BuildExchange.of(child, join.sourceKeys(side)).exists { case (source, _) => isStage(source) }
   }
 
   /** Whether a plan is a stage of a join that has started, below only operators with one child. */

@@ -62,16 +62,6 @@ private[rules] final class JoinEstimator(
   private def isBetterHashed(join: FoundJoin, side: Side): Boolean =
     !context.thresholds.openGates && join.kind.mayHash(side) && bytes(join.child(side)) * MuchSmaller <= bytes(join.child(side.other))
 
-  /** Whether one side of the join has started, also below a join of its own that only drops rows. Until then, its sides may be estimated
-    * again with the results of other stages.
-    */
-  def hasStarted(join: FoundJoin): Boolean = Seq(Side.Left, Side.Right).exists { side =>
-    val child = join.child(side)
-    FinishedJoin.isStage(child) || BuildExchange.of(child, join.sourceKeys(side)).exists { case (source, _) =>
-      FinishedJoin.isStage(source)
-    }
-  }
-
   /** Whether Spark will broadcast the side, by what is known of its size now. */
   private def mayBroadcast(join: SortMergeJoinExec, side: Side): Boolean = {
     val child = side.of(join.left, join.right)
@@ -106,7 +96,9 @@ private[rules] final class JoinEstimator(
         if join.range.isEmpty && estimate.probe.unfilteredScanRows >= context.thresholds(AqeConf.SampleMinRows) &&
           estimate.build.rows <= context.thresholds(AqeConf.SketchMaxKeys) * RowsPerKey =>
       context.state.sampleOnce(estimate.joinId, estimate.buildSide, scan.output.map(_.exprId))(KeySamples.of(scan, keys))
-    case _ => context.state.forgetSample(estimate.joinId, estimate.buildSide)
+    // A join that is left alone in one plan may be another plan's as well.
+    case Seq() =>
+    case _     => context.state.forgetSample(estimate.joinId, estimate.buildSide)
   }
 
   /** What is known now of a wait that has begun. */

@@ -17,10 +17,14 @@ private[rules] object StagesBelow {
   /** How many stages of one side of a join run one after the other: its own, and the shuffles that this one reads through each other. The
     * broadcasts among them do not count: those of the other side run at the same time. At least 1.
     */
-  def inSequence(side: SparkPlan): Int = 1 + longest(nearest(side).flatMap(_.children))
+  def inSequence(side: SparkPlan): Int = 1 + longest(nearest(side).flatMap(_.children))(_.isInstanceOf[ShuffleExchangeLike])
 
-  private def longest(plans: Seq[SparkPlan]): Int = plans.flatMap(nearest).map { exchange =>
-    val own = if (exchange.isInstanceOf[ShuffleExchangeLike]) 1 else 0
-    own + longest(exchange.children)
+  /** How many stages of a plan are left to run one after the other, broadcasts among them: one fewer whenever that which everything waits for
+    * has finished.
+    */
+  def left(plan: SparkPlan): Int = longest(Seq(plan))(_ => true)
+
+  private def longest(plans: Seq[SparkPlan])(counts: SparkPlan => Boolean): Int = plans.flatMap(nearest).map { exchange =>
+    (if (counts(exchange)) 1 else 0) + longest(exchange.children)(counts)
   }.maxOption.getOrElse(0)
 }

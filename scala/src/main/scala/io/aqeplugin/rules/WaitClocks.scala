@@ -37,7 +37,7 @@ private[rules] final class WaitClocks(context: RuleContext, estimator: JoinEstim
   def drop(joinId: String): Unit = { val _ = context.state.changeWait(joinId)(_.drop(nowNanos)) }
 
   private def current(join: FoundJoin, estimate: JoinFacts, wait: WaitDecision, site: JoinSite): Option[JoinWait] = {
-    val stage = JoinWait.Stage(ownStage(site).isDefined, StagesBelow.inSequence(join.child(estimate.buildSide)), nowNanos)
+    val stage = JoinWait.Stage(ownStage(site).isDefined, StagesBelow.left(join.child(estimate.buildSide)), nowNanos)
     context.state
       .waitOnce(estimate.joinId)(begun(estimate, wait, stage))
       .flatMap(_ =>
@@ -57,8 +57,8 @@ private[rules] final class WaitClocks(context: RuleContext, estimator: JoinEstim
       WaitClock.afterGrowth(wait, _, estimator.begunWait(join, buildSide, site), context.thresholds)
     }
     grown.flatMap(WaitClock.check(_, progress(begun, seen), context.thresholds)) match {
-      case Left(reason)      => begun.release(wait, reason, nowNanos)
-      case Right(nextMillis) => begun.copy(checkNanos = Some(begun.startNanos + JoinWait.nanos(nextMillis)))
+      case Left(reason) => begun.release(wait, reason, nowNanos)
+      case Right(next)  => begun.until(next)
     }
   }
 
@@ -68,7 +68,7 @@ private[rules] final class WaitClocks(context: RuleContext, estimator: JoinEstim
 
   private def progress(begun: JoinWait, seen: Option[SketchProgress]): WaitProgress = {
     val (done, tasks) = seen.fold((0, 0))(now => (now.doneTasks, now.tasks))
-    WaitProgress(begun.waitedMillis(nowNanos), begun.stageMillis(nowNanos), done, tasks, slots, idleShare)
+    WaitProgress(begun.waitedMillis(nowNanos), begun.stageMillis(nowNanos), done, tasks, slots, idleShare, begun.isIdle)
   }
 
   private def growth(seen: SketchProgress, site: JoinSite): Option[BuildGrowth] = ownStage(site).flatMap { case (stage, keys) =>

@@ -242,7 +242,8 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
 
   /** The join's estimate in the query's state, with the site for its build side: another thread may plan the same join concurrently. */
   private def remembered(join: FoundJoin): (JoinFacts, JoinSite) = {
-    val sideRuns = estimator.hasStarted(join)
+    // Until then, what other stages have given may change the estimate.
+    val sideRuns = FinishedJoin.hasStarted(join)
     if (sideRuns) state.keepEstimate(nameOf(join)) else state.forgetEstimate(nameOf(join))
     val side = sideOf(join)
     val site = siteOf(join, side)

@@ -1,10 +1,9 @@
 package io.aqeplugin.storage
 
 import java.io.{FileNotFoundException, InterruptedIOException}
-import java.util.{Collections, LinkedHashMap, Map => JavaMap, Set => JavaSet}
+import java.util.{Collections, Map => JavaMap, Set => JavaSet}
+import java.util.concurrent.atomic.AtomicBoolean
 import java.util.concurrent.{CompletableFuture, CompletionException, Executor, RejectedExecutionException, TimeUnit, TimeoutException}
-
-import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.FileStatus
 import org.apache.hadoop.security.AccessControlException
@@ -13,7 +12,7 @@ import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileFormat,
 import org.apache.spark.sql.types.StructType
 
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
-import io.aqeplugin.metrics.Faults
+import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe.TableFacts
 
 /** Row counts and column ranges from the footers of a few Parquet or ORC files of a table.
@@ -25,8 +24,8 @@ import io.aqeplugin.observe.TableFacts
   * table with a footer or a folder that cannot be read is counted as one fault, however often it is tried.
   *
   * A scan of a table whose partitions the catalog keeps knows only the partitions that it selects. The bytes of the table are then estimated
-  * by [[FolderSample]], in the same threads and time, by one listing at a time, and kept for a minute; the rows are those of the files read,
-  * by the bytes of these and of the table.
+  * by [[FolderSample]], in the same threads and time, by one listing for all scans of the table, and kept for up to two minutes; the rows are
+  * those of the files read, by the bytes of these and of the table.
   *
   * @param readerOf
   *   reads the footers of a format
@@ -34,17 +33,13 @@ import io.aqeplugin.observe.TableFacts
   *   the threads that read; may reject
   */
 class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSummary.Reader], readers: Executor) {
-  import FooterStatistics.{spread, KeptNanos, Listed, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot, WithoutFooters}
+  import FooterStatistics.{spread, Listed, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot, WithoutFooters}
 
-  private val known: JavaMap[Snapshot, Reading] = ofLatestTables
+  private val known: JavaMap[Snapshot, Reading] = LruMap.of(MaxTables)
+  private val listings = new FolderListings(MaxTables, () => nowNanos)
 
   /** The folders of tables with a footer that could not be read. */
-  private val unreadable: JavaSet[Seq[String]] = Collections.newSetFromMap(ofLatestTables)
-
-  private def ofLatestTables[K, V]: JavaMap[K, V] =
-    Collections.synchronizedMap(new LinkedHashMap[K, V](16, 0.75f, true) {
-      override def removeEldestEntry(eldest: JavaMap.Entry[K, V]): Boolean = size > MaxTables
-    })
+  private val unreadable: JavaSet[Seq[String]] = Collections.newSetFromMap(LruMap.of(MaxTables))
 
   /** Starts to read the footers of the scanned table, unless that has begun. It is called for all tables of a plan before facts are
     * requested, so that a plan waits for its slowest table and not for each in turn.
@@ -93,18 +88,19 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
   private def begun(snapshot: Snapshot, scan: FileSourceScanExec)(
       list: UserReads => CompletableFuture[Option[Listed]]
   ): Option[Reading] = {
-    val fresh = new Reading(snapshot)
-    val latest = known.compute(snapshot, (_, earlier) => Option(earlier).filterNot(isOld(snapshot, _)).getOrElse(fresh))
-    if (latest eq fresh) start(fresh, snapshot, scan.relation, list)
+    val latest = known.compute(
+      snapshot,
+      (_, earlier) => Option(earlier).filterNot(isOld(snapshot, _)).getOrElse(new Reading(snapshot, Option(earlier).flatMap(_.facts)))
+    )
+    if (latest.begin()) start(latest, snapshot, scan.relation, list)
     Some(latest)
   }
 
-  /** A listing that goes on is never old, so slow storage is not listed a second time beside. */
   private def isOld(snapshot: Snapshot, reading: Reading): Boolean =
-    snapshot.ofFolders && reading.endedNanos.exists(nowNanos - _ > KeptNanos)
+    snapshot.ofFolders && reading.endNanos.exists(nowNanos - _ > FolderListings.KeptNanos)
 
   private def ofFolder(table: PartitionedTable, query: UserReads): CompletableFuture[Option[FolderSample]] =
-    query.async(FolderSample.of(table.folder, table.columns, query.conf))
+    listings.of(table)(query.async(FolderSample.of(table.folder, table.columns, query.conf)))
 
   private def start(
       reading: Reading,
@@ -113,9 +109,9 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       list: UserReads => CompletableFuture[Option[Listed]]
   ): Unit = {
     def fail(error: Throwable): Unit = {
-      noteUnreadable(snapshot.roots, WithoutFooters, error)
       val _ = known.remove(snapshot, reading)
       reading.end(None, nowNanos)
+      noteUnreadable(snapshot.roots, WithoutFooters, error)
     }
     try {
       val query = UserReads.of(relation, readers)
@@ -126,7 +122,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
         }
         // A file that cannot be read fails the query only when the query itself reads it.
         .whenComplete((found, error) => Option(error).fold(reading.end(found, nowNanos))(fail))
-    } catch { case NonFatal(error) => fail(error) }
+    } catch { case Survivable(error) => fail(error) }
   }
 
   private def facts(
@@ -185,9 +181,6 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   private final val MinTableBytes = 4194304L
   private final val MaxTables = 256
 
-  /** How long the bytes of a table are used that were estimated from its folders: a new partition does not show in the list of the others. */
-  private final val KeptNanos = 60000000000L
-
   /** The positions of a few of so many, evenly. */
   private[storage] def spread(count: Int, most: Int = MaxFooters): Seq[Int] =
     if (count <= most) 0 until count else (0 until most).map(i => (i.toLong * (count - 1) / (most - 1)).toInt)
@@ -218,8 +211,13 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
 
   private final case class Ended(facts: Option[TableFacts], atNanos: Long)
 
-  /** A table whose footers are being read or have been read. */
-  private final class Reading(snapshot: Snapshot) {
+  /** A table whose footers are being read or have been read.
+    *
+    * @param before
+    *   older facts, for those who would wait too long
+    */
+  private final class Reading(snapshot: Snapshot, before: Option[TableFacts]) {
+    private val begun = new AtomicBoolean()
     val groups = new TableGroups(snapshot.table, snapshot.roots)
     private val ended = new CompletableFuture[Ended]()
     private val deadlineNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MaxMillis)
@@ -230,11 +228,17 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
     }
     def isEnded: Boolean = ended.isDone
 
+    /** Whether the caller is the first, and has to start it. */
+    def begin(): Boolean = begun.compareAndSet(false, true)
+
     /** When it ended; none while it goes on. */
-    def endedNanos: Option[Long] = if (isEnded) Some(ended.join().atNanos) else None
+    def endNanos: Option[Long] = if (isEnded) Some(ended.join().atNanos) else None
+
+    /** What is known without waiting. */
+    def facts: Option[TableFacts] = if (isEnded) ended.join().facts else before
 
     def await(): Option[TableFacts] =
       try ended.get(math.max(0L, deadlineNanos - System.nanoTime()), TimeUnit.NANOSECONDS).facts
-      catch { case _: TimeoutException => None }
+      catch { case _: TimeoutException => before }
   }
 }

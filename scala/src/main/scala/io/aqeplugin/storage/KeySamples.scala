@@ -1,9 +1,7 @@
 package io.aqeplugin.storage
 
-import java.util.{Collections, LinkedHashMap, Map => JavaMap}
+import java.util.{Map => JavaMap}
 import java.util.concurrent.{CompletableFuture, Executor, TimeUnit, TimeoutException}
-
-import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.FileStatus
 import org.apache.hadoop.security.UserGroupInformation
@@ -17,6 +15,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 import io.aqeplugin.exec.DaemonThreads
+import io.aqeplugin.metrics.Survivable
 import io.aqeplugin.observe.{JoinKey, KeyKind, ProbeSample}
 
 /** Rows of the key columns of Parquet tables, from a few row groups: what share of them passes a filter is known before the scan runs, however
@@ -33,9 +32,7 @@ import io.aqeplugin.observe.{JoinKey, KeyKind, ProbeSample}
 class KeySamples private[storage] (statistics: FooterStatistics, readers: Executor) {
   import KeySamples._
 
-  private val known: JavaMap[Key, Reading] = Collections.synchronizedMap(new LinkedHashMap[Key, Reading](16, 0.75f, true) {
-    override def removeEldestEntry(eldest: JavaMap.Entry[Key, Reading]): Boolean = size > MaxSamples
-  })
+  private val known: JavaMap[Key, Reading] = LruMap.of(MaxSamples)
 
   /** A sample of the columns of `keys`, which begins to be read unless it has been; none if a key is not read from the files. */
   def of(scan: FileSourceScanExec, keys: Seq[Expression]): Option[ProbeSample] = {
@@ -73,13 +70,13 @@ class KeySamples private[storage] (statistics: FooterStatistics, readers: Execut
           case None        => CompletableFuture.completedFuture(None)
         }
         .whenComplete { (found, error) =>
-          Option(error).foreach(statistics.noteUnreadable(groups.folders, WithoutSample, _))
           end(Option(found).flatten)
+          Option(error).foreach(statistics.noteUnreadable(groups.folders, WithoutSample, _))
         }
     } catch {
-      case NonFatal(error) =>
-        statistics.noteUnreadable(groups.folders, WithoutSample, error)
+      case Survivable(error) =>
         end(None)
+        statistics.noteUnreadable(groups.folders, WithoutSample, error)
     }
   }
 
@@ -121,7 +118,8 @@ object KeySamples extends KeySamples(FooterStatistics, DaemonThreads.pool("aqe-p
   // The reader takes a whole chunk of a column into memory, and two are read at a time.
   private val MaxChunkBytes = 16L << 20
   private val MaxKeptBytes = 1L << 20
-  private val MaxSamples = 32
+  // A constant of the compiler, since the constructor of the class runs before others are set.
+  private final val MaxSamples = 32
   private val MaxMillis = 100L
   private val KeptNanos = TimeUnit.HOURS.toNanos(1)
 

@@ -30,7 +30,7 @@ private[storage] object ParquetTail {
   /** The length of the footer and the magic bytes after it. */
   private val TrailerBytes = 8
 
-  /** Throws any exception of the file system and of Parquet. */
+  /** Throws any exception of the file system, and an `IOException` if the end of the file is no footer. */
   def footer(file: FileStatus, conf: Configuration): ParquetMetadata = {
     val stream = HadoopInputFile.fromStatus(file, conf).newStream()
     val tail =
@@ -41,7 +41,11 @@ private[storage] object ParquetTail {
         if (needed > first.length && needed < file.getLen) read(stream, file.getLen, needed) else first
       } finally stream.close()
     val bytes = new Tail(tail, file.getPath.toString)
-    ParquetFileReader.readFooter(bytes, HadoopReadOptions.builder(conf, file.getPath).build(), bytes.newStream())
+    try ParquetFileReader.readFooter(bytes, HadoopReadOptions.builder(conf, file.getPath).build(), bytes.newStream())
+    catch {
+      // By which Parquet tells, for one, that a file is none of its format.
+      case error: RuntimeException => throw new IOException(s"${file.getPath} has no footer that Parquet can read.", error)
+    }
   }
 
   private def read(stream: SeekableInputStream, fileBytes: Long, atMost: Long): Array[Byte] = {

@@ -91,8 +91,8 @@ final case class PredicateInferred(
   * @param applied
   *   planned filters that were found when their scan ran; a difference is a fault
   * @param errors
-  *   faults of the plugin's rules, filter builds and filters in the execution; what fails while keys are sketched or sampled counts in the
-  *   driver's metric alone
+  *   faults of the plugin's rules, filter builds and filters in the execution; what fails while keys are sketched or sampled, or in a
+  *   task's look at its file, counts in the metrics `errors` and `executor.errors` alone
   * @param outcomes
   *   per filter and scan: filterId, joinId, table, scanColumns, kind, reason, rowsIn, rowsOut, rowsUnchecked, filterBytes, buildMillis,
   *   waitMillis, keys, anyOf

@@ -23,15 +23,26 @@ class WaitClockProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     done <- Gen.choose(0, tasks)
     slots <- Gen.choose(0, 200)
     idleShare <- Gen.choose(0.0, 1.0)
-  } yield WaitProgress(waited, waited * share, done, tasks, slots, idleShare)
+    idleBefore <- Gen.oneOf(true, false)
+  } yield WaitProgress(waited, waited * share, done, tasks, slots, idleShare, idleBefore)
 
   private def goesOn(wait: WaitDecision, now: WaitProgress): Boolean = WaitClock.check(wait, now, thresholds).isRight
 
   test("a wait that goes on is checked later than now, and at its limit at the latest") {
     forAll(waits, progress) { (wait, now) =>
       WaitClock.check(wait, now, thresholds).foreach { next =>
-        assert(next > now.waitedMillis && next <= thresholds(AqeConf.WaitLimit))
+        assert(next.afterMillis > now.waitedMillis && next.afterMillis <= thresholds(AqeConf.WaitLimit))
       }
+    }
+  }
+
+  test("idle slots end a wait only when two checks find them, the second soon after the first") {
+    forAll(waits, progress) { (wait, now) =>
+      val first = WaitClock.check(wait, now.copy(idleBefore = false), thresholds)
+      val second = WaitClock.check(wait, now.copy(idleBefore = true), thresholds)
+      first.left.foreach(reason => assert(reason.confKey == AqeConf.WaitLimit.key))
+      first.foreach(next => assert(next.isIdle == second.isLeft))
+      if (second.isLeft) first.foreach(next => assert(next.afterMillis <= now.waitedMillis + thresholds(AqeConf.WaitCheckAfter)))
     }
   }
 
@@ -61,8 +72,8 @@ class WaitClockProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a wait is released when the idle slots to come cost more than half the saving") {
     val wait = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 10000, idleMillis = 40, buildMillis = 500)
-    def at(waited: Double, done: Int): Either[Reason, Double] =
-      WaitClock.check(wait, WaitProgress(waited, waited, done, tasks = 100, slots = 2, 0.5), thresholds)
+    def at(waited: Double, done: Int): Either[Reason, NextCheck] =
+      WaitClock.check(wait, WaitProgress(waited, waited, done, tasks = 100, slots = 2, 0.5, idleBefore = true), thresholds)
     assert(at(waited = 4000, done = 30).isRight)
     assert(at(waited = 3000, done = 2).left.toOption.flatMap(_.measured).contains(48500.0))
     assert(at(waited = 4000, done = 0).isRight && at(waited = 11000, done = 0).isLeft)
@@ -70,8 +81,8 @@ class WaitClockProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a wait that goes on because every slot is busy is checked before idle slots could cost its saving") {
     val wait = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 2000, idleMillis = 40, buildMillis = 60000)
-    val busy = WaitProgress(waitedMillis = 1000, stageMillis = 1000, doneTasks = 0, tasks = 10, slots = 2, idleShare = 0)
-    assert(WaitClock.check(wait, busy, thresholds) == Right(2000.0))
+    val busy = WaitProgress(waitedMillis = 1000, stageMillis = 1000, doneTasks = 0, tasks = 10, slots = 2, idleShare = 0, idleBefore = true)
+    assert(WaitClock.check(wait, busy, thresholds) == Right(NextCheck(2000, isIdle = false)))
   }
 
   private val growths: Gen[BuildGrowth] =
@@ -83,7 +94,7 @@ class WaitClockProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       val grown = WaitClock.afterGrowth(wait, growth, predicted, limits).flatMap(WaitClock.check(_, now, limits))
       grown match {
         case Left(reason) => assert(reason.code == ReasonCode.WaitReleased && reason.measured.isDefined && reason.limit.isDefined)
-        case Right(next)  => assert(asPredicted.exists(next <= _))
+        case Right(next)  => assert(asPredicted.exists(next.afterMillis <= _.afterMillis))
       }
     }
   }
@@ -134,7 +145,8 @@ class WaitClockProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("what the stages below have taken says nothing of the build side's own stage") {
     val wait = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 10000, idleMillis = 40, buildMillis = 500)
-    def after(stageMillis: Double, done: Int): WaitProgress = WaitProgress(60000, stageMillis, done, tasks = 10, slots = 2, 1.0)
+    def after(stageMillis: Double, done: Int): WaitProgress =
+      WaitProgress(60000, stageMillis, done, tasks = 10, slots = 2, 1.0, idleBefore = true)
     assert(goesOn(wait, after(stageMillis = 1000, done = 1)) && goesOn(wait, after(stageMillis = 0, done = 0)))
     assert(!goesOn(wait, after(stageMillis = 60000, done = 1)))
   }

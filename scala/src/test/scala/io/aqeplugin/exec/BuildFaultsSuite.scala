@@ -58,11 +58,14 @@ class BuildFaultsSuite extends AnyFunSuite with PluginSession {
     val busy = new CountDownLatch(1)
     val begun = new CountDownLatch(FilterBuildThreads.MaxBuilds)
     (1 to FilterBuildThreads.MaxBuilds).foreach(_ => FilterBuildThreads.pool.execute { () => begun.countDown(); busy.await() })
-    begun.await()
     val exchange = buildOfStrangeKeys
-    val built = exchange.submitBroadcastJob()
-    exchange.relationFuture.cancel(true)
-    busy.countDown()
+    val built =
+      try {
+        begun.await()
+        val job = exchange.submitBroadcastJob()
+        exchange.relationFuture.cancel(true)
+        job
+      } finally busy.countDown()
     eventually(timeout(Span(10, Seconds)))(assert(built.isCompleted))
     assert(exchange.result.isEmpty)
   }

@@ -9,7 +9,7 @@ import io.aqeplugin.decide._
 class JoinWaitSuite extends AnyFunSuite {
   private val waits = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 100, idleMillis = 10, buildMillis = 50)
   private val starts = waits.copy(waits = false, reason = Reason(ReasonCode.NotWorthWaiting))
-  private val own = JoinWait.Stage(isOwn = true, inSequence = 1, sinceNanos = 0L)
+  private val own = JoinWait.Stage(isOwn = true, left = 1, sinceNanos = 0L)
   private val begun = JoinWait(startNanos = 0L, own, checkNanos = Some(nanos(50)))
   private val limits = Thresholds.Default.updated(AqeConf.WaitCheckAfter, 20L).updated(AqeConf.WaitLimit, 1000L)
 
@@ -47,22 +47,28 @@ class JoinWaitSuite extends AnyFunSuite {
   }
 
   test("a new stage of the build side puts off the check, up to the limit of the wait") {
-    val next = own.copy(inSequence = 2)
+    val next = own.copy(left = 2)
     assert(goOn(begun, next, nowMillis = 100).checkNanos.contains(nanos(120)))
     assert(goOn(begun, next, nowMillis = 990).checkNanos.contains(nanos(1000)))
     assert(goOn(begun, next, nowMillis = 1000).checkNanos.contains(nanos(1000) + Checked), "at the limit it is checked")
   }
 
+  test("idle slots that were seen while another stage was waited for do not count") {
+    val idle = begun.until(NextCheck(60, isIdle = true))
+    assert(idle.checkNanos.contains(nanos(60)) && goOn(idle, own, nowMillis = 40).isIdle)
+    assert(!goOn(idle, own.copy(left = 2), nowMillis = 40).isIdle)
+  }
+
   test("every wait that goes on has its next check in the future, and none goes on at its limit") {
     for (
       nowMillis <- 8L to 1100L by 4; wait <- Seq(begun, begun.drop(nanos(7)));
-      stage <- Seq(own, own.copy(inSequence = 2), own.copy(isOwn = false))
+      stage <- Seq(own, own.copy(left = 2), own.copy(isOwn = false))
     ) {
       val after = wait.goOn(stage.copy(sinceNanos = nanos(nowMillis)), limits) { due =>
-        val progress = WaitProgress(due.waitedMillis(nanos(nowMillis)), due.stageMillis(nanos(nowMillis)), 0, 0, slots = 2, idleShare = 0)
-        WaitClock.check(waits, progress, limits) match {
-          case Left(reason)      => due.release(waits, reason, nanos(nowMillis))
-          case Right(nextMillis) => due.copy(checkNanos = Some(JoinWait.nanos(nextMillis)))
+        val (waited, ofStage) = (due.waitedMillis(nanos(nowMillis)), due.stageMillis(nanos(nowMillis)))
+        WaitClock.check(waits, WaitProgress(waited, ofStage, 0, 0, slots = 2, idleShare = 0, due.isIdle), limits) match {
+          case Left(reason) => due.release(waits, reason, nanos(nowMillis))
+          case Right(next)  => due.until(next)
         }
       }
       assert(after.ended.isEmpty == (nowMillis < 1000) && after.isOver == after.ended.isDefined, s"at $nowMillis ms")

@@ -1,9 +1,11 @@
 package io.aqeplugin.rules
 
+import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.{InputAdapter, SortExec, SparkPlan, WholeStageCodegenExec}
-import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, LogicalQueryStage, ShuffleQueryStageExec}
-import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, AdaptiveSparkPlanExec, LogicalQueryStage, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec
+import org.apache.spark.sql.execution.joins.{BaseJoinExec, SortMergeJoinExec}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.conf.{AqeConf, Mode}
@@ -99,6 +101,24 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
       assert((decision.buildFilter, decision.filterReason.code) == (false -> ReasonCode.ReusedExchange))
       assert(facts.probe.targets == 0)
     }
+  }
+
+  test("a side has started when the stage has that its own semi join reads") {
+    val query = "SELECT * FROM fact JOIN (SELECT dk FROM dim LEFT SEMI JOIN fact f ON dk = f.k) d ON k = dk"
+    val plan = withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.aqePlugin.mode" -> "off") {
+      spark.sql(query).queryExecution.executedPlan match {
+        case adaptive: AdaptiveSparkPlanExec => adaptive.initialPlan
+        case other                           => fail(s"not adaptive: $other")
+      }
+    }
+    def withStage(column: String): SparkPlan = plan.transformUp {
+      case exchange: ShuffleExchangeExec if exchange.output.map(_.name) == Seq(column) =>
+        ShuffleQueryStageExec(0, exchange, exchange.canonicalized)
+    }
+    def hasStarted(plan: SparkPlan): Boolean =
+      plan.collectFirst { case join: SortMergeJoinExec if join.joinType == Inner => join }
+        .flatMap(JoinFinder.of).map(FinishedJoin.hasStarted).getOrElse(fail(s"no join in\n$plan"))
+    assert((hasStarted(plan), hasStarted(withStage("dk")), hasStarted(withStage("k"))) == ((false, true, false)), plan)
   }
 
   private final class Planned(val logical: Join, mode: Mode = Mode.Apply) {

@@ -49,6 +49,16 @@ class StagesBelowSuite extends AnyFunSuite with PluginSession {
     assert(StagesBelow.inSequence(broadcast) == 2)
   }
 
+  test("among the stages that are left, broadcasts count") {
+    val one = "SELECT /*+ BROADCAST(d) */ n AS x FROM fact JOIN dim d ON v = dk"
+    val two =
+      "SELECT /*+ BROADCAST(e) */ n AS x FROM fact JOIN (SELECT /*+ BROADCAST(d) */ f.k FROM fact f JOIN dim d ON f.v = d.dk) e ON v = e.k"
+    val left = Seq("SELECT dk AS x FROM dim", one, two).map(build =>
+      withConf(noBroadcast)(StagesBelow.left(side(s"SELECT * FROM fact JOIN ($build) b ON k = b.x")))
+    )
+    assert(left == Seq(1, 2, 3))
+  }
+
   test("what has finished does not count") {
     val query = "SELECT * FROM fact JOIN (SELECT max(n) AS x FROM fact GROUP BY v) b ON k = b.x"
     val plan = withConf(noBroadcast, "spark.aqePlugin.mode" -> "off") {
@@ -60,6 +70,6 @@ class StagesBelowSuite extends AnyFunSuite with PluginSession {
       }
     }
     val joins = collect(plan) { case join: SortMergeJoinExec => join }
-    assert(joins.map(join => StagesBelow.inSequence(join.right)) == Seq(1), plan)
+    assert(joins.map(join => StagesBelow.inSequence(join.right) -> StagesBelow.left(join.right)) == Seq(1 -> 0), plan)
   }
 }

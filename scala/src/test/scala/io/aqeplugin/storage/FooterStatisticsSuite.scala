@@ -217,17 +217,32 @@ class FooterStatisticsSuite extends AnyFunSuite with PluginSession {
       val statistics = new FooterStatistics(FooterSummary.reader, tasks += _) {
         override protected def nowNanos: Long = minutes * 60000000001L
       }
-      val slow = scan(spark.sql("SELECT * FROM slow"))
+      val slow = Seq("SELECT * FROM slow", "SELECT * FROM slow WHERE part = 0", "SELECT * FROM slow WHERE part = 1")
+        .map(query => scan(spark.sql(query)))
       def begun(atMinute: Long): Int = {
         minutes = atMinute
-        statistics.begin(slow)
+        slow.foreach(statistics.begin)
         tasks.size
       }
-      assert((0L to 3L).map(begun) == Seq(1, 1, 1, 1))
+      def bytes: Seq[Boolean] = slow.map(statistics.of(_).flatMap(_.bytes).exists(_ > 0))
+      assert((0L to 3L).map(begun) == Seq(1, 1, 1, 1), "whatever partitions are selected")
       tasks.foreach(_.run())
-      assert(statistics.of(slow).flatMap(_.bytes).exists(_ > 0) && begun(atMinute = 3) == 1)
+      assert(bytes == Seq(true, true, true) && begun(atMinute = 3) == 1)
       assert(begun(atMinute = 4) == 2, "a new partition shows in a new listing")
+      assert(bytes == Seq(true, true, true), "until it has ended, the earlier one serves")
     }
+  }
+
+  test("a file that is none of Parquet's, or damaged, is no fault of the plugin where limits look at it") {
+    val path = new Path(folder.resolve("text.parquet").toUri)
+    java.nio.file.Files.writeString(folder.resolve("text.parquet"), "no columns here, and no footer" * 10)
+    val conf = new Configuration()
+    val file = path.getFileSystem(conf).getFileStatus(path)
+    val before = Faults.count
+    val footers = FileFooters.of(isParquet = true)
+    footers.load(Seq(file), Nil, conf, System.nanoTime() + 10000000000L)
+    assert(footers.get(file, Nil).isEmpty && Faults.count == before)
+    val _ = intercept[IOException](ParquetTail.footer(file, conf))
   }
 
   test("a table with too many folders is not listed again at once") {

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.aqeplugin
 
 import java.io.{InputStream, OutputStream}
+import java.util.concurrent.CancellationException
 
 import scala.jdk.CollectionConverters._
 import scala.reflect.ClassTag
@@ -29,9 +30,10 @@ object SparkBridge {
 
   /** Whether a job ended because it was cancelled. */
   def isCancellation(error: Throwable): Boolean = error match {
-    case _: InterruptedException => true
-    case spark: SparkThrowable   => spark.getCondition == "SPARK_JOB_CANCELLED"
-    case other                   => Option(other.getCause).exists(isCancellation)
+    case _: InterruptedException  => true
+    case _: CancellationException => true
+    case spark: SparkThrowable    => spark.getCondition == "SPARK_JOB_CANCELLED"
+    case other                    => Option(other.getCause).exists(isCancellation)
   }
 
   def cancelJobsWithTag(sparkContext: SparkContext, tag: String): Unit = sparkContext.cancelJobsWithTag(tag)
