@@ -124,7 +124,8 @@ def test_adaptive_execution_that_is_off_is_named() -> None:
 
 def test_only_values_that_are_not_allowed_and_absent_adaptive_execution_decide_no_join() -> None:
     rate, typo = f"{PREFIX}filter.maxPassRate", f"{PREFIX}filter.maxByte"
-    stopping = nothing_decided({typo: "1m", rate: "7", f"{CANARY}set.filter.maxByte": "1", CANARY_SHARE: "7", ADAPTIVE_KEY: "false"})
+    of_a_canary = {f"{CANARY}set.filter.maxByte": "1", CANARY_SHARE: "7"}
+    stopping = nothing_decided({typo: "1m", rate: "7", **of_a_canary, ADAPTIVE_KEY: "false"})
     assert [check.name for check in stopping] == [rate, ADAPTIVE_KEY]
 
 
