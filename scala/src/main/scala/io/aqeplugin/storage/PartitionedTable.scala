@@ -74,7 +74,7 @@ private[storage] object FolderSample {
     * @param levels
     *   number of partition columns
     * @return
-    *   none when a folder has too many entries
+    *   none when one of the folders has too many entries
     */
   def of(folder: Path, levels: Int, conf: Configuration): Option[FolderSample] = {
     // The same table gives the same sample.
@@ -84,14 +84,18 @@ private[storage] object FolderSample {
 
   private def below(fs: FileSystem, folder: Path, levels: Int, width: Int, random: Random): Option[FolderSample] = {
     val listed = fs.listStatusIterator(folder)
-    entries(listed, if (levels > 0) width else FilesKept, isFolder = levels > 0, random).map { case (count, some, bytes) =>
-      if (levels == 0) FolderSample(bytes, some)
+    entries(listed, if (levels > 0) width else FilesKept, isFolder = levels > 0, random).flatMap { case (count, some, bytes) =>
+      if (levels == 0) Some(FolderSample(bytes, some))
       else {
-        val parts = some.flatMap(part => below(fs, part.getPath, levels - 1, math.max(2, width / 4), random))
-        val mean = if (parts.isEmpty) 0.0 else parts.map(_.bytes.toDouble).sum / parts.size
-        FolderSample((mean * count).toLong, random.shuffle(parts.flatMap(_.files)).take(FilesKept))
+        val parts = some.map(part => below(fs, part.getPath, levels - 1, math.max(2, width / 4), random))
+        Option.when(parts.forall(_.isDefined))(of(count, parts.flatten, random))
       }
     }
+  }
+
+  private def of(count: Int, parts: Seq[FolderSample], random: Random): FolderSample = {
+    val mean = if (parts.isEmpty) 0.0 else parts.map(_.bytes.toDouble).sum / parts.size
+    FolderSample((mean * count).toLong, random.shuffle(parts.flatMap(_.files)).take(FilesKept))
   }
 
   /** The number of the entries of one kind, a uniform sample of them (Vitter's algorithm R), and their bytes; none if there are too many

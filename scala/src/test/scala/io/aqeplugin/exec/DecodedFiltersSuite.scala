@@ -4,6 +4,10 @@ import java.util.concurrent.{Callable, Executors, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.catalyst.expressions.AttributeReference
+import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.types.LongType
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.filters.{ExactSet, FilterFormat, KeyFilter}
@@ -41,5 +45,26 @@ class DecodedFiltersSuite extends AnyFunSuite {
     assert(DecodedFilters.of(broken).isEmpty && DecodedFilters.of(broken).isEmpty)
     assert(Faults.count == before + 2)
     assert(ExecutorMetrics.decodeFailures.count == failures + 2)
+  }
+
+  test("an error while a filter is decoded leaves the task without it and is counted") {
+    val metric = new SQLMetric("sum", 0L)
+    val key = AttributeReference("k", LongType)()
+    val factory = ProbeFactory(
+      Seq(new Unreadable),
+      KeyCoder(Seq(key), Seq(key)),
+      SelfDisable(1000, 1.0, 1),
+      FilterCounters(metric, metric, metric, faults = metric)
+    )
+    val before = Faults.count
+    assert(factory.open().isEmpty && metric.value == 1)
+    assert(Faults.count == before + 1 && ExecutorMetrics.errors.count == Faults.count)
+  }
+
+  /** Bytes that no decoder expects. */
+  private final class Unreadable extends Broadcast[Array[Byte]](0L) {
+    override protected def getValue(): Array[Byte] = null
+    override protected def doUnpersist(blocking: Boolean): Unit = ()
+    override protected def doDestroy(blocking: Boolean): Unit = ()
   }
 }

@@ -47,6 +47,13 @@ class FolderSampleSuite extends AnyFunSuite {
     assert(FolderSample.of(new Path("listing:///crowded"), 1, conf).isEmpty)
     assert(ListingFileSystem.taken.get == FolderSample.MaxEntries + 1)
   }
+
+  test("a table of which one partition has too many entries has no bytes that are known") {
+    val root = tableOf(days = 1, hours = 1, bytes = 50)
+    ListingFileSystem.taken.set(0)
+    Files.createDirectories(root.resolve("day=1").resolve("crowded"))
+    assert(FolderSample.of(new Path(s"listing://$root"), 2, conf).isEmpty)
+  }
 }
 
 /** The local file system under the scheme `listing`, which counts the folders that are listed. */
