@@ -8,7 +8,7 @@ import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.expressions.{ExprId, Expression}
+import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.FileIndex
 
@@ -27,7 +27,9 @@ final class QueryState(val executionId: Long) {
   /** The scans that the keys of each join reach. */
   val reachedScans = new ReachedScans
 
-  private val samples = new ConcurrentHashMap[(String, Side), QueryState.Sampled]()
+  /** Samples of those scans. */
+  val samples = new JoinSamples
+
   private val names = new JoinNames
   private val joins = new JoinLives
   private val held = new LongAdder()
@@ -118,29 +120,6 @@ final class QueryState(val executionId: Long) {
 
   /** Drops the estimate of a join of which no side has started. */
   def forgetEstimate(joinId: String): Unit = { val _ = joins.change(joinId)(_.forgetEstimate) }
-
-  /** Takes a sample of the scan that a join's keys reach, by `begin` if none was taken of this scan. One of another scan is dropped.
-    *
-    * @param columns
-    *   those of the scan
-    */
-  def sampleOnce(joinId: String, buildSide: Side, columns: Seq[ExprId])(begin: => Option[ProbeSample]): Unit = {
-    val _ = samples.compute(
-      (joinId, buildSide),
-      (_, earlier) => Option(earlier).filter(_.columns == columns).getOrElse(QueryState.Sampled(columns, begin))
-    )
-  }
-
-  /** Drops the sample of a join whose keys no longer reach the scan alone. */
-  def forgetSample(joinId: String, buildSide: Side): Unit = { val _ = samples.remove((joinId, buildSide)) }
-
-  /** The sample of the scan that the join's keys reach, if one was taken.
-    *
-    * @param columns
-    *   those of the scan; none if they are not known
-    */
-  def sample(joinId: String, buildSide: Side, columns: Option[Seq[ExprId]]): Option[ProbeSample] =
-    Option(samples.get((joinId, buildSide))).filter(taken => columns.forall(_ == taken.columns)).flatMap(_.sample)
 
   /** The decision made from the measured build side. */
   def decision(joinId: String): Option[JoinDecision] = joins(joinId).decision
@@ -326,9 +305,6 @@ object QueryState {
 
   /** A limit in its canonical form, with all files of its scan. */
   final case class LimitOfFiles(limit: SparkPlan, files: Seq[Path])
-
-  /** A sample of the scan with these columns; none if it cannot be sampled. */
-  final private case class Sampled(columns: Seq[ExprId], sample: Option[ProbeSample])
 
   /** What is read when it is first asked for. */
   final private class Read[A](read: => A) {
