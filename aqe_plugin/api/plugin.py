@@ -171,7 +171,7 @@ class AqePlugin:
         self._require_deciding()
         queries = run_and_read(self._spark, frame)
         decided = {join.decision.facts.join_id for query in queries for join in query.joins}
-        absent = not_forced(self._conf, decided)
+        absent = not_forced(self._conf, decided) if queries else ""
         return Analysis(f"{_RAN} {absent}" if absent else _RAN, queries)
 
     def explain(self, frame: DataFrame) -> Explanation:

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from aqe_plugin.cli.settings import PATH
-from aqe_plugin.machine.load import busy_cores
+from aqe_plugin.machine.load import busy_share
 from aqe_plugin.render.calibration import fit_conf_lines, fit_json, plot_fit, print_fit, require_plots
 from aqe_plugin.render.formats import FindingsFormat
 from aqe_plugin.render.messages import say, warn
@@ -24,7 +24,7 @@ from aqe_plugin.tuning.spark_session import job_session
 _LEAST_IDENTIFIED = 0.5
 _LEAST_ROUNDS = 3
 _MOST_ROUNDS = 30
-_MOST_BUSY_CORES = 0.5
+_MOST_BUSY_SHARE = 0.25
 
 
 def calibrate(
@@ -59,10 +59,10 @@ def calibrate(
     # Takes PySpark with it, which nothing else of the command line needs.
     from aqe_plugin.api.calibration import Calibration
 
-    if (busy := busy_cores()) > _MOST_BUSY_CORES:
+    if (busy := busy_share()) > _MOST_BUSY_SHARE:
         warn(
-            f"Other programs kept {busy:.1f} cores of this machine busy in the last minute. Where tasks run here, the "
-            "measured times will be too long: stop the programs, and calibrate again."
+            f"The load of this machine was {busy:.0%} of its cores in the last minute. If tasks run here and other "
+            "programs go on, the measured times will be too long: stop these, wait a minute, and calibrate again."
         )
     say("Starting Spark ...")
     with job_session("aqe-plugin calibrate") as spark, scratch_folder(spark, scratch) as folder:

@@ -127,12 +127,11 @@ case class RuntimeFilterExchangeExec(
     }
   }
 
-  private def buildFailed(done: CompletableFuture[Broadcast[Any]], error: Throwable, executionId: String): Unit = {
-    BuildFaults.note(sparkContext, Option(executionId).flatMap(_.toLongOption), joinId, error)
-    try {
-      val _ = publish(done, BuiltFilter.PassAll(Reason(ReasonCode.BuildFailed)), executionId)
-    } catch { case second: Throwable => fail(done, second) }
-  }
+  private def buildFailed(done: CompletableFuture[Broadcast[Any]], error: Throwable, executionId: String): Unit =
+    try
+      try BuildFaults.note(sparkContext, Option(executionId).flatMap(_.toLongOption), joinId, error)
+      finally { val _ = publish(done, BuiltFilter.PassAll(Reason(ReasonCode.BuildFailed)), executionId) }
+    catch { case second: Throwable => fail(done, second) }
 
   private def fail(done: CompletableFuture[Broadcast[Any]], error: Throwable): Unit = {
     val _ = (promise.tryFailure(error), done.completeExceptionally(error))
@@ -164,9 +163,11 @@ case class RuntimeFilterExchangeExec(
         longMetric("keys") += summary.rows
         longMetric("buildTime") += summary.buildMillis
       }
-      val _ = done.complete(broadcast)
-      SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, metrics.values.toSeq)
-      FilterCopies.freeAtEnd(sparkContext, Option(executionId).flatMap(_.toLongOption), broadcast)
+      // Once it is done, the query may go on and end.
+      try {
+        FilterCopies.freeAtEnd(sparkContext, Option(executionId).flatMap(_.toLongOption), broadcast)
+        SQLMetrics.postDriverMetricUpdates(sparkContext, executionId, metrics.values.toSeq)
+      } finally { val _ = done.complete(broadcast) }
     } else {
       broadcast.destroy()
     }

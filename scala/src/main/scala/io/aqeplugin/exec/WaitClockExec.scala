@@ -51,8 +51,8 @@ case class WaitClockExec(atNanos: Long, child: SparkPlan = NoRowsExec(Nil)) exte
     } catch {
       // A driver may not be able to start another thread.
       case error: Throwable =>
-        Faults.note("wait clock", "probe sides wait until their build sides have finished", error)
         ring()
+        Faults.note("wait clock", "probe sides wait until their build sides have finished", error)
     }
     done
   }

@@ -7,11 +7,15 @@ import org.apache.spark.sql.catalyst.expressions.ExprId
 import io.aqeplugin.decide.Side
 import io.aqeplugin.observe.JoinSamples.Taken
 
-/** The samples of the scans that the keys of a query's joins reach, one for each join and build side. Thread-safe. */
+/** The samples of the scans that the keys of a query's joins reach. Equal joins of several plans share a name, and each may have a scan of its
+  * own. Thread-safe.
+  */
 final class JoinSamples {
-  private val samples = new ConcurrentHashMap[(String, Side), Taken]()
 
-  /** Takes a sample by `begin` if none was taken of this scan. One of another scan is dropped.
+  // The latest first.
+  private val samples = new ConcurrentHashMap[(String, Side), Seq[Taken]]()
+
+  /** Takes a sample by `begin` if none was taken of this scan.
     *
     * @param columns
     *   those of the scan
@@ -19,20 +23,16 @@ final class JoinSamples {
   def takeOnce(joinId: String, buildSide: Side, columns: Seq[ExprId])(begin: => Option[ProbeSample]): Unit = {
     val _ = samples.compute(
       (joinId, buildSide),
-      (_, earlier) => Option(earlier).filter(_.columns == columns).getOrElse(Taken(columns, begin))
+      { (_, earlier) =>
+        val (ofScan, others) = Option(earlier).getOrElse(Nil).partition(_.columns == columns)
+        ofScan.headOption.getOrElse(Taken(columns, begin)) +: others
+      }
     )
   }
 
-  /** Drops the sample of a join whose keys no longer reach one scan alone. */
-  def forget(joinId: String, buildSide: Side): Unit = { val _ = samples.remove((joinId, buildSide)) }
-
-  /** The sample, if one was taken.
-    *
-    * @param columns
-    *   those of the scan; none if they are not known
-    */
+  /** The sample of a scan, or of the latest if its columns are not known. */
   def of(joinId: String, buildSide: Side, columns: Option[Seq[ExprId]]): Option[ProbeSample] =
-    Option(samples.get((joinId, buildSide))).filter(taken => columns.forall(_ == taken.columns)).flatMap(_.sample)
+    Option(samples.get((joinId, buildSide))).getOrElse(Nil).find(taken => columns.forall(_ == taken.columns)).flatMap(_.sample)
 }
 
 private object JoinSamples {

@@ -68,8 +68,8 @@ final case class JoinWait(
     val nowNanos = current.sinceNanos
     val checkAfterNanos = nanos(thresholds(AqeConf.WaitCheckAfter).toDouble)
     val limitNanos = startNanos + nanos(thresholds(AqeConf.WaitLimit).toDouble)
-    // Each check makes AQE plan again, so checks that are due soon are made together.
-    val isDue = checkNanos.exists(_ <= nowNanos + checkAfterNanos / 2)
+    // Each check makes AQE plan again, so checks that are due soon are made together; a second look at the slots is worth a plan of its own.
+    val isDue = checkNanos.exists(_ <= nowNanos + (if (isIdle) 0L else checkAfterNanos / 2))
     val waiting = if (ended.isEmpty) this else copy(ended = None)
     if (isOver) this
     else if (checkNanos.isDefined && !stage.isSame(current) && nowNanos < limitNanos) {
@@ -111,11 +111,13 @@ object JoinWait {
     *   whether the build side's own stage exists
     * @param left
     *   how many of the build side's stages are left to run one after the other
+    * @param runs
+    *   whether one of them has been submitted
     * @param sinceNanos
     *   when this was first seen, as `System.nanoTime`
     */
-  final case class Stage(isOwn: Boolean, left: Int, sinceNanos: Long) {
-    def isSame(other: Stage): Boolean = isOwn == other.isOwn && left == other.left
+  final case class Stage(isOwn: Boolean, left: Int, runs: Boolean, sinceNanos: Long) {
+    def isSame(other: Stage): Boolean = copy(sinceNanos = other.sinceNanos) == other
   }
 
   def nanos(millis: Double): Long = (millis * TimeUnit.MILLISECONDS.toNanos(1)).toLong

@@ -83,7 +83,8 @@ final case class FinishedJoin(
       val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
       val measured = estimate.copy(
         build = build.copy(exchanges = if (needsShuffle) 1 else 0),
-        probe = estimate.probe.copy(sample = sample.flatMap(matching)),
+        probe =
+          estimate.probe.copy(sample = sample.filter(_ => hasOnlyTarget(estimate)).flatMap(_.matching(sketches.everyKey(stage, keys)))),
         sparkStrategy = sparkStrategy(estimate, build)
       )
       if (isOnlyObserved) measured else measured.copy(probe = probe(measured.probe), filterObstacle = filterObstacle(estimate))
@@ -107,10 +108,11 @@ final case class FinishedJoin(
   /** The columns of the only scan that a filter can reach; only a physical plan shows it. */
   private def onlyTarget: Option[Seq[ExprId]] = site.map(_.targets.flatMap(_.node.output.map(_.exprId)))
 
-  /** What the sample of the scan says of these keys, as long as it is the only target. */
-  private def matching(sample: ProbeSample): Option[SampledKeys] =
-    if (site.exists(now => now.bounds.isDefined || now.targets.size != 1 || now.isBeforeExchange)) None
-    else sample.matching(sketches.everyKey(stage, keys))
+  /** Whether the keys themselves reach one scan and nothing else. */
+  private def hasOnlyTarget(estimate: JoinFacts): Boolean =
+    site.fold(estimate.probe.targets == 1 && !estimate.probe.beforeExchange) { now =>
+      now.bounds.isEmpty && now.targets.size == 1 && !now.isBeforeExchange
+    }
 
   private def probe(probe: ProbeFacts): ProbeFacts = {
     val targets = site.fold(if (probeScansStarted) 0 else probe.targets)(_.targets.size)

@@ -96,9 +96,7 @@ private[rules] final class JoinEstimator(
         if join.range.isEmpty && estimate.probe.unfilteredScanRows >= context.thresholds(AqeConf.SampleMinRows) &&
           estimate.build.rows <= context.thresholds(AqeConf.SketchMaxKeys) * RowsPerKey =>
       context.state.samples.takeOnce(estimate.joinId, estimate.buildSide, scan.output.map(_.exprId))(KeySamples.of(scan, keys))
-    // A join that is left alone in one plan may be another plan's as well.
-    case Seq() =>
-    case _     => context.state.samples.forget(estimate.joinId, estimate.buildSide)
+    case _ =>
   }
 
   /** What is known now of a wait that has begun. */

@@ -24,6 +24,12 @@ private[rules] object StagesBelow {
     */
   def left(plan: SparkPlan): Int = longest(Seq(plan))(_ => true)
 
+  /** Whether a stage of a plan has been submitted and not finished. */
+  def runs(plan: SparkPlan): Boolean = plan.exists {
+    case stage: QueryStageExec => !stage.isMaterialized
+    case _                     => false
+  }
+
   private def longest(plans: Seq[SparkPlan])(counts: SparkPlan => Boolean): Int = plans.flatMap(nearest).map { exchange =>
     (if (counts(exchange)) 1 else 0) + longest(exchange.children)(counts)
   }.maxOption.getOrElse(0)

@@ -37,7 +37,10 @@ private[rules] final class WaitClocks(context: RuleContext, estimator: JoinEstim
   def drop(joinId: String): Unit = { val _ = context.state.changeWait(joinId)(_.drop(nowNanos)) }
 
   private def current(join: FoundJoin, estimate: JoinFacts, wait: WaitDecision, site: JoinSite): Option[JoinWait] = {
-    val stage = JoinWait.Stage(ownStage(site).isDefined, StagesBelow.left(join.child(estimate.buildSide)), nowNanos)
+    val side = join.child(estimate.buildSide)
+    val stage =
+      if (ownStage(site).isDefined) JoinWait.Stage(isOwn = true, left = 1, runs = true, nowNanos)
+      else JoinWait.Stage(isOwn = false, StagesBelow.left(side), StagesBelow.runs(side), nowNanos)
     context.state
       .waitOnce(estimate.joinId)(begun(estimate, wait, stage))
       .flatMap(_ =>

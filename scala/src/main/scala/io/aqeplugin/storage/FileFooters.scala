@@ -58,7 +58,13 @@ class FileFooters private[storage] (read: (FileStatus, Configuration, Seq[FileCo
               case Survivable(error) => Faults.note("footer read", "limits are left to Spark", error)
             }
         })
-      catch { case _: RejectedExecutionException => None }
+      catch {
+        case _: RejectedExecutionException => None
+        // A driver may not be able to start another thread.
+        case error: OutOfMemoryError =>
+          Faults.note("footer read", "limits are left to Spark", error)
+          None
+      }
     }
     val waitNanos = math.max(0L, deadlineNanos - System.nanoTime())
     try { val _ = CompletableFuture.allOf(begun: _*).get(waitNanos, TimeUnit.NANOSECONDS) }

@@ -24,7 +24,8 @@ import io.aqeplugin.observe.TableFacts
   * table with a footer or a folder that cannot be read is counted as one fault, however often it is tried.
   *
   * A scan of a table whose partitions the catalog keeps knows only the partitions that it selects. The bytes of the table are then estimated
-  * by [[FolderSample]], in the same threads and time, by one listing for all scans of the table, and kept for up to two minutes; the rows are
+  * by [[FolderSample]], in the same threads and time, by one listing for all scans of the table. They are kept for up to two minutes, and while
+  * the next listing goes on or fails, unless it shows that they are no longer the user's to know; the rows are
   * those of the files read, by the bytes of these and of the table.
   *
   * @param readerOf
@@ -100,7 +101,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     snapshot.ofFolders && reading.endNanos.exists(nowNanos - _ > FolderListings.KeptNanos)
 
   private def ofFolder(table: PartitionedTable, query: UserReads): CompletableFuture[Option[FolderSample]] =
-    listings.of(table)(query.async(FolderSample.of(table.folder, table.columns, query.conf)))
+    listings.of(table, query.userName)(query.async(FolderSample.of(table.folder, table.columns, query.conf)))
 
   private def start(
       reading: Reading,
@@ -109,8 +110,9 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       list: UserReads => CompletableFuture[Option[Listed]]
   ): Unit = {
     def fail(error: Throwable): Unit = {
-      val _ = known.remove(snapshot, reading)
-      reading.end(None, nowNanos)
+      val kept = if (isGone(error)) None else reading.before
+      if (kept.isEmpty) { val _ = known.remove(snapshot, reading) }
+      reading.end(kept, nowNanos)
       noteUnreadable(snapshot.roots, WithoutFooters, error)
     }
     try {
@@ -122,7 +124,16 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
         }
         // A file that cannot be read fails the query only when the query itself reads it.
         .whenComplete((found, error) => Option(error).fold(reading.end(found, nowNanos))(fail))
-    } catch { case Survivable(error) => fail(error) }
+    } catch {
+      // A driver may not be able to start another thread.
+      case error @ (Survivable(_) | (_: OutOfMemoryError)) => fail(error)
+    }
+  }
+
+  private def isGone(error: Throwable): Boolean = error match {
+    case wrapped: CompletionException if Option(wrapped.getCause).isDefined => isGone(wrapped.getCause)
+    case _: FileNotFoundException | _: AccessControlException               => true
+    case _                                                                  => false
   }
 
   private def facts(
@@ -216,7 +227,7 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
     * @param before
     *   older facts, for those who would wait too long
     */
-  private final class Reading(snapshot: Snapshot, before: Option[TableFacts]) {
+  private final class Reading(snapshot: Snapshot, val before: Option[TableFacts]) {
     private val begun = new AtomicBoolean()
     val groups = new TableGroups(snapshot.table, snapshot.roots)
     private val ended = new CompletableFuture[Ended]()

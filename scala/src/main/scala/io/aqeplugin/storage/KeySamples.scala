@@ -74,7 +74,8 @@ class KeySamples private[storage] (statistics: FooterStatistics, readers: Execut
           Option(error).foreach(statistics.noteUnreadable(groups.folders, WithoutSample, _))
         }
     } catch {
-      case Survivable(error) =>
+      // A driver may not be able to start another thread.
+      case error @ (Survivable(_) | (_: OutOfMemoryError)) =>
         end(None)
         statistics.noteUnreadable(groups.folders, WithoutSample, error)
     }

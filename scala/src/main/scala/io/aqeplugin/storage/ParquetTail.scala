@@ -44,9 +44,13 @@ private[storage] object ParquetTail {
     try ParquetFileReader.readFooter(bytes, HadoopReadOptions.builder(conf, file.getPath).build(), bytes.newStream())
     catch {
       // By which Parquet tells, for one, that a file is none of its format.
-      case error: RuntimeException => throw new IOException(s"${file.getPath} has no footer that Parquet can read.", error)
+      case error: RuntimeException if isOfParquet(error) =>
+        throw new IOException(s"${file.getPath} has no footer that Parquet can read.", error)
     }
   }
+
+  private def isOfParquet(error: RuntimeException): Boolean =
+    error.getClass == classOf[RuntimeException] || error.getClass.getName.startsWith("org.apache.parquet.")
 
   private def read(stream: SeekableInputStream, fileBytes: Long, atMost: Long): Array[Byte] = {
     val bytes = new Array[Byte](math.toIntExact(math.min(fileBytes, atMost)))

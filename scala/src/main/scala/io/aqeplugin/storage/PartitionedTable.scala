@@ -87,8 +87,9 @@ private[storage] object FolderSample {
     entries(listed, if (levels > 0) width else FilesKept, isFolder = levels > 0, random).flatMap { case (count, some, bytes) =>
       if (levels == 0) Some(FolderSample(bytes, some))
       else {
-        val parts = some.map(part => below(fs, part.getPath, levels - 1, math.max(2, width / 4), random))
-        Option.when(parts.forall(_.isDefined))(of(count, parts.flatten, random))
+        val listed = some.iterator.map(part => below(fs, part.getPath, levels - 1, math.max(2, width / 4), random))
+        val parts = listed.takeWhile(_.isDefined).flatten.toSeq
+        Option.when(parts.size == some.size)(of(count, parts, random))
       }
     }
   }

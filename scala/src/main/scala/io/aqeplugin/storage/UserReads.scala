@@ -13,6 +13,8 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
   *   the threads; may reject
   */
 private[storage] final class UserReads(user: UserGroupInformation, val conf: Configuration, readers: Executor) {
+  def userName: String = user.getUserName
+
   def async[A](read: => A): CompletableFuture[A] = {
     val action: PrivilegedExceptionAction[A] = () => read
     CompletableFuture.supplyAsync[A](() => user.doAs(action), readers)

@@ -80,7 +80,8 @@ class LimitTopSuite extends AnyFunSuite with LimitSession {
     val query = "SELECT * FROM t ORDER BY u, id LIMIT 2"
     val ran = limited(sql(query))
     assert(ran.rows == plainly(sql(query)).rows)
-    assert(ran.choices == Seq("top_files") && ran.opened < Files)
+    assert((ran.choices, ran.reasons) == ((Seq("top_files"), Seq("TOP_ROWS"))))
+    assert(ran.opened < Files)
   }
 
   test("files whose footers are not read are read last, and not left out") {

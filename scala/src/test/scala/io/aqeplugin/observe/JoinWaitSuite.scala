@@ -9,7 +9,7 @@ import io.aqeplugin.decide._
 class JoinWaitSuite extends AnyFunSuite {
   private val waits = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 100, idleMillis = 10, buildMillis = 50)
   private val starts = waits.copy(waits = false, reason = Reason(ReasonCode.NotWorthWaiting))
-  private val own = JoinWait.Stage(isOwn = true, left = 1, sinceNanos = 0L)
+  private val own = JoinWait.Stage(isOwn = true, left = 1, runs = true, sinceNanos = 0L)
   private val begun = JoinWait(startNanos = 0L, own, checkNanos = Some(nanos(50)))
   private val limits = Thresholds.Default.updated(AqeConf.WaitCheckAfter, 20L).updated(AqeConf.WaitLimit, 1000L)
 
@@ -56,7 +56,13 @@ class JoinWaitSuite extends AnyFunSuite {
   test("idle slots that were seen while another stage was waited for do not count") {
     val idle = begun.until(NextCheck(60, isIdle = true))
     assert(idle.checkNanos.contains(nanos(60)) && goOn(idle, own, nowMillis = 40).isIdle)
-    assert(!goOn(idle, own.copy(left = 2), nowMillis = 40).isIdle)
+    assert(!goOn(idle, own.copy(left = 2), nowMillis = 40).isIdle && !goOn(idle, own.copy(runs = false), nowMillis = 40).isIdle)
+  }
+
+  test("a second look at idle slots is not made before its time") {
+    val idle = begun.until(NextCheck(60, isIdle = true))
+    assert(goOn(idle, own, nowMillis = 59) == idle)
+    assert(goOn(idle, own, nowMillis = 60).checkNanos.contains(nanos(60) + Checked))
   }
 
   test("every wait that goes on has its next check in the future, and none goes on at its limit") {

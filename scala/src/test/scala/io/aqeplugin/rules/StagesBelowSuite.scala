@@ -1,7 +1,8 @@
 package io.aqeplugin.rules
 
-import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeExec}
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, SortMergeJoinExec}
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -59,6 +60,16 @@ class StagesBelowSuite extends AnyFunSuite with PluginSession {
     assert(left == Seq(1, 2, 3))
   }
 
+  test("a stage runs from when it was submitted until it has finished") {
+    val plan = withConf(noBroadcast)(side("SELECT * FROM fact JOIN (SELECT max(n) AS x FROM fact GROUP BY v) b ON k = b.x"))
+    val submitted = plan.transformUp {
+      case exchange: ShuffleExchangeExec if !exchange.child.exists(_.isInstanceOf[Exchange]) =>
+        ShuffleQueryStageExec(0, exchange, exchange.canonicalized)
+    }
+    assert(!StagesBelow.runs(plan) && StagesBelow.runs(submitted), submitted)
+    assert(StagesBelow.left(plan) == StagesBelow.left(submitted))
+  }
+
   test("what has finished does not count") {
     val query = "SELECT * FROM fact JOIN (SELECT max(n) AS x FROM fact GROUP BY v) b ON k = b.x"
     val plan = withConf(noBroadcast, "spark.aqePlugin.mode" -> "off") {
@@ -71,5 +82,6 @@ class StagesBelowSuite extends AnyFunSuite with PluginSession {
     }
     val joins = collect(plan) { case join: SortMergeJoinExec => join }
     assert(joins.map(join => StagesBelow.inSequence(join.right) -> StagesBelow.left(join.right)) == Seq(1 -> 0), plan)
+    assert(!joins.exists(join => StagesBelow.runs(join.right)), plan)
   }
 }
