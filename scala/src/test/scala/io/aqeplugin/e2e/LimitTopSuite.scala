@@ -76,8 +76,9 @@ class LimitTopSuite extends AnyFunSuite with LimitSession {
       reads(s"SELECT c, $function AS r FROM (SELECT * FROM t WHERE s LIKE '%1' ORDER BY c) LIMIT 10", 2)
     }
 
-  test("a few rows of a column whose values are everywhere are found in some of the files") {
-    val query = "SELECT * FROM t ORDER BY u, id LIMIT 2"
+  test("the first row of a column whose values are everywhere is found in some of the files") {
+    // Of two rows, one sample of footers in seventy says that most files are to be read; which files it has depends on their names.
+    val query = "SELECT * FROM t ORDER BY u, id LIMIT 1"
     val ran = limited(sql(query))
     assert(ran.rows == plainly(sql(query)).rows)
     assert((ran.choices, ran.reasons) == ((Seq("top_files"), Seq("TOP_ROWS"))))
