@@ -243,7 +243,7 @@ object AqeConf {
       1000,
       10,
       3600000,
-      "The shortest time after which a wait is checked; half of it together with the check of another wait. It ends when the idle slots to come cost more than the saving is worth."
+      "The shortest time after which a wait is checked; half of it together with the check of another wait. A wait ends when two checks find that the idle slots to come cost more than its saving is worth."
     )
   val WaitLimit: ConfEntry[Long] =
     whole(
