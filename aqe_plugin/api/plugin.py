@@ -321,7 +321,7 @@ class AqePlugin:
             )
         if checks := nothing_decided(self._spark.conf.getAll):
             found = "; ".join(f"{check.name} = {check.found}" for check in checks)
-            raise ConfError(f"With {found}: no join is decided, so nothing was run.")
+            raise ConfError(f"{found}. With that, no join is decided: nothing was run.")
 
 
 def _checked_mode(mode: str) -> Mode:

@@ -108,8 +108,8 @@ def install(
     _show_and_do(proposal, yes, output, why)
     for check in key_checks(proposal.store.parse(proposal.after).items()):
         if not check.ok:
-            found = check.found.rstrip(".")
-            warn(f"{proposal.store.name}: {check.name} = {found}. Correct or remove it; status lists all such keys.")
+            found = check.found if check.found.endswith(("?", ".")) else f"{check.found}."
+            warn(f"{proposal.store.name}: {check.name} = {found} Correct or remove it; status lists all such keys.")
 
 
 def status(

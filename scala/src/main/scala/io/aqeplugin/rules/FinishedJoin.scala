@@ -94,15 +94,15 @@ final case class FinishedJoin(
   def isNoLargerThan(measured: BuildFacts): Boolean =
     StageReader.rows(stage).forall(_ <= FinishedJoin.MostCounts * math.max(1L, measured.rows))
 
-  /** What Spark does, given AQE's hints and the size of the build side, without a hash table and without a row limit. */
+  /** What Spark does, given the author's hint, or else AQE's and the size of the build side, without a hash table and without a row limit. */
   private def sparkStrategy(estimate: JoinFacts, build: BuildFacts): Strategy = {
     val isByRange = site.exists(_.bounds.isDefined)
     val isSmall = estimate.canBroadcast && sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes
-    val ofAqe = if (estimate.hint.isEmpty) hints else PlannerHints.Empty
     if (isByRange && !build.alreadyBroadcast) Strategy.LeaveToSpark
     else if (isBroadcast) Strategy.Broadcast
     else if (FinishedJoin.isCache(stage) || !isAllOfBuildSide) Strategy.LeaveToSpark
-    else ofAqe.sparkStrategy(isSmall)
+    else if (estimate.hint.isDefined) estimate.sparkStrategy
+    else hints.sparkStrategy(isSmall)
   }
 
   /** The columns of the only scan that a filter can reach; only a physical plan shows it. */

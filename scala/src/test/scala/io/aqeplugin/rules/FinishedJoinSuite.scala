@@ -86,6 +86,21 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
       }
     }
 
+  for (hint <- Seq(SHUFFLE_MERGE, SHUFFLE_HASH))
+    test(s"with the author's hint ${hint.displayName}, a filter is priced for two shuffles, however small the build side is") {
+      withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m", "spark.aqePlugin.mode" -> "off") {
+        def facts(hints: JoinHint, author: Option[String]): JoinFacts = {
+          val planned = new Planned(halfDone("SELECT * FROM fact JOIN dim ON k = dk").copy(hint = hints))
+          FinishedJoin.of(planned.join, Side.Right, planned.site).flatMap(
+            // An author's hint is known before the stage is there.
+            _.facts(planned.estimate.copy(hint = author), Mode.Apply, TableStatistics.None)
+          ).getOrElse(fail("no facts"))
+        }
+        assert(facts(JoinHint.NONE, author = None).sparkMethod == Method.Broadcast)
+        assert(facts(JoinHint(None, Some(HintInfo(strategy = Some(hint)))), Some(hint.displayName)).sparkMethod == Method.SortMerge)
+      }
+    }
+
   test("no filter is decided for scans that another join shares since the estimate") {
     withConf("spark.sql.autoBroadcastJoinThreshold" -> "1", "spark.aqePlugin.mode" -> "off") {
       val planned = new Planned(halfDone("SELECT * FROM fact JOIN dim ON k = dk"))
