@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
+from threading import current_thread, main_thread
 from typing import NoReturn
 
 from aqe_plugin.cli.quick import jar_path_answer
@@ -20,13 +24,31 @@ def main(arguments: list[str] | None = None) -> None:
     The reader of a pipe (``head``, ``less``) may leave early: the command then ends silently with exit code 0.
     """
     try:
-        _run(sys.argv[1:] if arguments is None else arguments)
+        with _ended_by_sigterm():
+            _run(sys.argv[1:] if arguments is None else arguments)
     except (SystemExit, BrokenPipeError) as end:
         _flush()
         # Typer and Rich turn a broken pipe into exit code 1.
         if isinstance(end, BrokenPipeError) or isinstance(end.__context__, BrokenPipeError):
             sys.exit(0)
         raise
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM, which by default ends Python at once, leaves by SystemExit, so that what was started ends as well."""
+
+    def leave(number: int, _: object) -> NoReturn:
+        sys.exit(128 + number)
+
+    if current_thread() is not main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run(words: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command, and whatever it started, at once."""
+"""Ctrl-C and SIGTERM end a command, and whatever it started, at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def jvms_with(variable: str) -> list[str]:
 
 
 @pytest.mark.spark
-def test_an_interrupted_doctor_leaves_no_jvm(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_doctor_that_is_ended_leaves_no_jvm_and_no_folder(tmp_path: Path, number: int, code: int) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     marker = f"TMPDIR={tmp_path}"
     with subprocess.Popen(
@@ -41,10 +42,11 @@ def test_an_interrupted_doctor_leaves_no_jvm(tmp_path: Path) -> None:
         while not jvms_with(marker):
             assert time.monotonic() - waited < 120
             time.sleep(0.05)
-        os.killpg(command.pid, signal.SIGINT)
-        assert command.wait(60) == 130
+        os.kill(command.pid, number)
+        assert command.wait(60) == code
     time.sleep(0.5)
     assert jvms_with(marker) == []
+    assert not list(tmp_path.glob("aqe-plugin-*"))
 
 
 def test_an_interrupt_waits_for_the_end_of_what_must_not_be_cut_off() -> None:
