@@ -193,7 +193,7 @@ def mode_set(value: str | None) -> Check:
 def deciding(decisions: int, mode: str) -> Check:
     """Whether joins were decided; with the mode ``off`` none can be."""
     if mode == "off":
-        found, fix = "the mode is off, so nothing is decided.", "aqe-plugin install --mode observe"
+        found, fix = "the mode is off, so nothing is decided.", "Set the mode to observe or apply."
         return Check("deciding", CheckVerdict.NOT_RUN, found, fix)
     if decisions:
         return Check("deciding", CheckVerdict.OK, f"joins decided in mode {mode}: {decisions}")
