@@ -9,8 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from py4j.protocol import Py4JError
-
 from aqe_plugin.errors import ConfError
 
 if TYPE_CHECKING:
@@ -48,7 +46,7 @@ def scratch_folder(spark: SparkSession, asked: str | None) -> Iterator[str]:
 def missing_above(files: Any, path: Any) -> list[Any]:
     """The folders above ``path`` that do not exist, the nearest first; none above one that may not be looked at."""
     missing, above = list[Any](), path.getParent()
-    with suppress(Py4JError):
+    with _suppressed():
         while above is not None and not files.exists(above):
             missing.append(above)
             above = above.getParent()
@@ -57,7 +55,14 @@ def missing_above(files: Any, path: Any) -> list[Any]:
 
 def remove_empty(files: Any, folders: Sequence[Any]) -> None:
     """Removes the folders that are empty; stops at one that another process has removed or that may not be removed."""
-    with suppress(Py4JError):
+    with _suppressed():
         for folder in folders:
             if files.exists(folder) and not len(files.listStatus(folder)):
                 files.delete(folder, False)
+
+
+def _suppressed() -> suppress:
+    """Errors of the file system; py4j comes with PySpark, which the command line has only where it needs it."""
+    from py4j.protocol import Py4JError
+
+    return suppress(Py4JError)
