@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
-from aqe_plugin.conf.keys import PREFIX
+from aqe_plugin.conf.keys import PREFIX, forced_joins
 from aqe_plugin.errors import ConfError, NotAvailableError
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def force_all(conf: SessionConf, strategy: str) -> ConfScope:
 
 def not_forced(conf: SessionConf, decided: Collection[str]) -> str:
     """A sentence on the joins that are forced by their ids and not among the ``decided``; empty without one."""
-    entries = conf.get(_FORCE_KEY, None) or ""
-    named = [entry.rpartition("=")[0].strip() for entry in entries.split(";") if entry.strip()]
+    named = (join for join, _ in forced_joins(conf.get(_FORCE_KEY, None) or ""))
     absent = [join for join in named if join != "*" and join not in decided]
     if not absent:
         return ""

@@ -88,9 +88,9 @@ class ConfKey:
     def _allows_joins(self, value: str) -> bool:
         """Whether ``value`` has one known option for each join: ``join=option;*=option``."""
         options = self.allowed.rpartition(" one of ")[2].split(", ")
-        entries = [entry.strip().rpartition("=") for entry in value.split(";") if entry.strip()]
-        joins = [join.strip() for join, _, _ in entries]
-        known = all(option.strip().lower() in options for _, _, option in entries)
+        forced = forced_joins(value)
+        joins = [join for join, _ in forced]
+        known = all(option.lower() in options for _, option in forced)
         return known and all(joins) and len(set(joins)) == len(joins)
 
 
@@ -100,6 +100,12 @@ def conf_keys() -> Mapping[str, ConfKey]:
     table = json.loads((Path(__file__).parent / "conf_table.json").read_text(encoding="utf-8"))
     columns = ("key", "type", "unit", "allowed", "defaultText", "perSession", "threshold")
     return MappingProxyType({row["key"]: ConfKey(*(row.get(column) for column in columns)) for row in table["keys"]})
+
+
+def forced_joins(value: str) -> list[tuple[str, str]]:
+    """The joins of ``join=option;*=option``, each with its option."""
+    entries = (entry.strip().rpartition("=") for entry in value.split(";") if entry.strip())
+    return [(join.strip(), option.strip()) for join, _, option in entries]
 
 
 def entries_of(joined: str | None) -> list[str]:

@@ -46,8 +46,9 @@ final case class NextCheck(afterMillis: Double, isIdle: Boolean)
   *             while no task is known to be done, as long as the stage has lasted or the build side is predicted to last
   * goes on     remaining × idle share ≤ wait.savingShare × estimated saving at this check or the one before, and waited < wait.limit
   * }}}
-  * One look at the slots says little: AQE plans as soon as a stage has ended, when what it will run next has no slot yet. Time that has passed is lost either way and does not count. Each check, but one that finds idle slots, schedules the next at least a quarter of the waited time later, so
-  * that a wait has few of them. Of a build side that turns out larger than predicted, less of the saving may be left, or nothing. Pure and
+  * One look at the slots says little: AQE plans as soon as a stage has ended, when what it will run next has no slot yet. Time that has
+  * passed is lost either way and does not count. Each check, but one that finds idle slots, schedules the next at least a quarter of the
+  * waited time later, so that a wait has few of them. Of a build side that turns out larger than predicted, less of the saving may be left, or nothing. Pure and
   * total.
   */
 object WaitClock {

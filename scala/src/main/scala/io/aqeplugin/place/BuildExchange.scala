@@ -32,7 +32,7 @@ object BuildExchange {
   /** Joins that give rows of their left side, each once at most. Other joins may give more rows than the exchange has, so that its size would
     * say nothing about the build side.
     */
-  private def isSemi(join: BaseJoinExec): Boolean = join.joinType == LeftSemi || join.joinType == LeftAnti
+  private[aqeplugin] def isSemi(join: BaseJoinExec): Boolean = join.joinType == LeftSemi || join.joinType == LeftAnti
 
   /** The keys of an exchange that has their columns. */
   private[place] def named(exchange: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = for {

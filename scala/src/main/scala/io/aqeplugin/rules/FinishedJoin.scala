@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, P
 import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.Exchange
+import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage, QueryStageExec, TableCacheQueryStageExec}
 import org.apache.spark.sql.internal.SQLConf
 
@@ -221,9 +222,13 @@ object FinishedJoin extends AliasHelper {
   }
 
   /** Whether one side of a join has started, also below a join of its own that only drops rows. */
-  def hasStarted(join: FoundJoin): Boolean = Seq(Side.Left, Side.Right).exists { side =>
-    val child = join.child(side)
-    isStage(child) || BuildExchange.of(child, join.sourceKeys(side)).exists { case (source, _) => isStage(source) }
+  def hasStarted(join: FoundJoin): Boolean = hasStage(join.node.left) || hasStage(join.node.right)
+
+  // For every join at every planning, so without keys.
+  private def hasStage(side: SparkPlan): Boolean = side match {
+    case stage: QueryStageExec                            => !isCache(stage)
+    case join: BaseJoinExec if BuildExchange.isSemi(join) => hasStage(join.left)
+    case other                                            => other.children.size == 1 && hasStage(other.children.head)
   }
 
   /** Whether a plan is a stage of a join that has started, below only operators with one child. */

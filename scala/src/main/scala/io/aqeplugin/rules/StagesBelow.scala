@@ -19,8 +19,8 @@ private[rules] object StagesBelow {
     */
   def inSequence(side: SparkPlan): Int = 1 + longest(nearest(side).flatMap(_.children))(_.isInstanceOf[ShuffleExchangeLike])
 
-  /** How many stages of a plan are left to run one after the other, broadcasts among them: one fewer whenever that which everything waits for
-    * has finished.
+  /** How many stages of a plan are left to run one after the other, broadcasts among them. It may stay as it is when one has finished: where
+    * AQE puts a broadcast in place of a shuffle.
     */
   def left(plan: SparkPlan): Int = longest(Seq(plan))(_ => true)
 
