@@ -1,7 +1,7 @@
 package io.aqeplugin.storage
 
 import java.nio.ByteBuffer
-import java.util.{Collections, LinkedHashMap, Map => JavaMap}
+import java.util.{Map => JavaMap}
 import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
 
 import scala.collection.mutable
@@ -39,9 +39,7 @@ private[storage] object IcebergBounds {
       catch { case _: TimeoutException => Map.empty }
   }
 
-  private val known: JavaMap[Version, Reading] = Collections.synchronizedMap(new LinkedHashMap[Version, Reading](16, 0.75f, true) {
-    override def removeEldestEntry(eldest: JavaMap.Entry[Version, Reading]): Boolean = size > MaxTables
-  })
+  private val known: JavaMap[Version, Reading] = LruMap.of(MaxTables)
 
   /** Starts to read the manifests of the snapshot that a scan reads, unless that has begun. */
   def begin(table: Table, scan: Scan): Unit = { val _ = reading(table, scan) }
