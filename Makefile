@@ -46,6 +46,9 @@ APPS ?= 2000
 # `make bench-jmh` parameter: a regular expression of benchmarks, and options of JMH
 BENCHMARKS ?=
 
+# The longest that `make test` gives to the tests of a language; `make test-all` takes hours
+LANE_MINUTES ?= 40
+
 # `make test-spark` parameters
 SUITES ?= all
 MODE ?= normal,open
@@ -80,6 +83,9 @@ demo-data: $(VENV)/.data
 	@project/timed "TPC-DS tables at scale $(DEMO_SF)" .build/setup/data.log \
 	  $(BIN)/python -m workloads.tpcds --sf $(DEMO_SF) --queries $(DEMO_QUERIES)
 
+# A lane takes 20 minutes on two cores; without its bounds, one that hangs would not say where.
+WITHIN = project/within $(LANE_MINUTES) $(REPORTS)/unfinished-$(1).txt
+
 # One lane a language, side by side; each lane's output comes when it ends, and goes to .build/reports while it runs.
 LANES := $(MAKE) --jobs=2 --output-sync=target
 
@@ -106,7 +112,7 @@ test: prerequisites ## what every change must pass: lint, the tests of both lang
 .PHONY: test-jvm
 test-jvm: prerequisites ## the Scala tests on the primary Spark line; the other lines are compiled and smoke-tested
 	@mkdir -p $(REPORTS)
-	$(SBT) lint $(PRIMARY)/test smoke $(PRIMARY)/makePom 2>&1 | tee $(REPORTS)/jvm.log
+	$(call WITHIN,jvm) $(SBT) lint $(PRIMARY)/test smoke $(PRIMARY)/makePom 2>&1 | tee $(REPORTS)/jvm.log
 	$(PYTEST) tests/build/on_pom.py
 	@project/slowest 20 scala/target/*/test-reports
 
@@ -114,15 +120,15 @@ test-jvm: prerequisites ## the Scala tests on the primary Spark line; the other 
 test-python: lint-python jar $(CLASSES) ## the Python tests: units, contracts, sessions, TPC-DS end to end
 	@mkdir -p $(REPORTS)
 	{ failed=0; \
-	  $(PYTEST) -m unit $(WORKERS) --junitxml=$(REPORTS)/python-units.xml || failed=1; \
-	  $(PYTEST) -m "not unit" --durations=20 --junitxml=$(REPORTS)/python.xml || failed=1; \
+	  $(call WITHIN,python-units) $(PYTEST) -m unit $(WORKERS) --junitxml=$(REPORTS)/python-units.xml || failed=1; \
+	  $(call WITHIN,python) $(PYTEST) -m "not unit" --durations=20 --junitxml=$(REPORTS)/python.xml || failed=1; \
 	  exit $$failed; } 2>&1 | tee $(REPORTS)/python.log
 
 .PHONY: test-all
 test-all: lint jar table-formats ## every case on the primary Spark line, the other lines' whole suites with a sample, some of Spark's own suites
 	AQE_PLUGIN_TESTS=all $(SBT) $(PRIMARY)/test
 	env -u AQE_PLUGIN_TESTS $(SBT) otherLines
-	AQE_PLUGIN_TESTS=all $(MAKE) test-python test-spark-quick
+	AQE_PLUGIN_TESTS=all $(MAKE) test-python test-spark-quick LANE_MINUTES=600
 
 .PHONY: lint
 lint: lint-jvm lint-python ## formats, style rules, types and who-may-import-whom of both languages

@@ -81,22 +81,28 @@ def _no_interrupt(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def held_interrupts() -> Iterator[None]:
-    """An interrupt (SIGINT) in the block comes when the block ends, and as Python's own.
+    """An interrupt (SIGINT) or SIGTERM in the block comes when the block ends, an interrupt as Python's own.
 
     A JVM whose Python is interrupted while it starts stays for good. Later PySpark would turn an interrupt into an
     error of py4j.
 
     Raises:
-        KeyboardInterrupt: one came.
+        KeyboardInterrupt: an interrupt came.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if signal.SIGINT in came:
         raise KeyboardInterrupt
+    if came:
+        signal.raise_signal(signal.SIGTERM)

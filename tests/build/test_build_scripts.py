@@ -142,6 +142,32 @@ def test_no_test_at_all_is_a_failure(tmp_path: Path) -> None:
     assert _tally(tmp_path).returncode == 1
 
 
+def _within(seconds: float, report: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    words = [str(_ROOT / "project" / "within"), str(seconds / 60), str(report), *command]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def test_a_command_that_ends_in_time_keeps_its_exit_code_and_leaves_no_report(tmp_path: Path) -> None:
+    report = tmp_path / "unfinished-lane.txt"
+    done = _within(60, report, "bash", "-c", "echo done; exit 3")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "done\n", "")
+    assert not report.exists()
+
+
+def test_a_command_that_hangs_is_ended_and_the_closing_lines_say_where_its_jvm_waited(tmp_path: Path) -> None:
+    (tmp_path / "Hangs.java").write_text(
+        "class Hangs { public static void main(String[] a) throws Exception { Thread.sleep(600_000); } }"
+    )
+    report = tmp_path / "unfinished-lane.txt"
+    done = _within(15, report, "bash", "-c", f"java {tmp_path / 'Hangs.java'}; true")
+    assert done.returncode == 124
+    assert f"{report} says where its threads waited." in done.stderr
+    closing = _tally(tmp_path)
+    assert (closing.returncode, closing.stdout.splitlines()[-1]) == (1, "0 passed, 1 failed, 0 skipped")
+    assert "took over 0.25 minutes" in closing.stdout
+    assert "at Hangs.main(Hangs.java" in closing.stdout
+
+
 def _timed(log: Path, *command: str) -> subprocess.CompletedProcess[str]:
     script = str(_ROOT / "project" / "timed")
     return subprocess.run([script, "a step", str(log), *command], capture_output=True, text=True, check=False)

@@ -54,7 +54,7 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         try:
             yield _begun(url)
         finally:
-            server.terminate()
+            server.kill()
 
 
 def _begun(url: str) -> Bucket:

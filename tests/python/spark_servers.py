@@ -50,8 +50,8 @@ def with_the_plugin(
         _await_port(port, process, log)
         yield
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(60)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _await_port(port: int, server: subprocess.Popen[bytes], log: Path) -> None:

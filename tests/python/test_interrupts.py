@@ -43,10 +43,25 @@ def test_a_doctor_that_is_ended_leaves_no_jvm_and_no_folder(tmp_path: Path, numb
             assert time.monotonic() - waited < 120
             time.sleep(0.05)
         os.kill(command.pid, number)
-        assert command.wait(60) == code
+        try:
+            assert command.wait(60) == code
+        finally:
+            command.kill()
     time.sleep(0.5)
     assert jvms_with(marker) == []
     assert not list(tmp_path.glob("aqe-plugin-*"))
+
+
+def test_sigterm_waits_for_the_end_of_what_must_not_be_cut_off() -> None:
+    done = []
+    before = signal.signal(signal.SIGTERM, lambda *_: done.append("ended"))
+    try:
+        with held_interrupts():
+            signal.raise_signal(signal.SIGTERM)
+            done.append("started")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert done == ["started", "ended"]
 
 
 def test_an_interrupt_waits_for_the_end_of_what_must_not_be_cut_off() -> None:

@@ -71,7 +71,7 @@ def exporter(events: Path) -> Iterator[int]:
         try:
             yield port
         finally:
-            process.terminate()
+            process.kill()
 
 
 def free_port() -> int:

@@ -218,11 +218,14 @@ def test_export_serves_until_it_is_stopped(tmp_path: Path) -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         address = re.compile(r"http://127\.0\.0\.1:\d+/metrics")
-        announced = next(found for said in process.stderr if (found := address.search(said)))
-        with urllib.request.urlopen(announced[0], timeout=10) as page:
-            text = page.read().decode()
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=10) == 0
+        try:
+            announced = next(found for said in process.stderr if (found := address.search(said)))
+            with urllib.request.urlopen(announced[0], timeout=10) as page:
+                text = page.read().decode()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=60) == 0
+        finally:
+            process.kill()
     assert 'aqe_plugin_filter_rows_in_total{kind="split_block_bloom"} 5.0' in text
 
 
