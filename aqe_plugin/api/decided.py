@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
+_DESCRIPTION = "spark.job.description"
 _ROWS = (
     "SELECT execution_id, mode, arm, query_status, query_millis, query_rule_millis, query_errors, events "
     "FROM aqe_decisions() WHERE exists(job_tags, one -> contains(one, :tag))"
@@ -32,12 +34,30 @@ def run_tagged(frame: DataFrame) -> str:
     tag = f"aqe-plugin-{uuid4().hex}"
     frame.sparkSession.addTag(tag)
     try:
-        # A frame may have two columns of one name, what is written may not.
-        unique = frame.toDF(*(f"_{number}" for number in range(len(frame.columns))))
-        unique.write.format("noop").mode("overwrite").save()
+        with _described(frame.sparkSession):
+            # A frame may have two columns of one name, what is written may not.
+            unique = frame.toDF(*(f"_{number}" for number in range(len(frame.columns))))
+            unique.write.format("noop").mode("overwrite").save()
     finally:
         frame.sparkSession.removeTag(tag)
     return tag
+
+
+@contextmanager
+def _described(spark: SparkSession) -> Iterator[None]:
+    """Queries of this thread say in the UI and the event log why they run, unless the user describes them.
+
+    A session of Spark Connect describes each query by itself.
+    """
+    context = getattr(spark, "sparkContext", None)
+    if context is None or context.getLocalProperty(_DESCRIPTION):
+        yield
+        return
+    context.setJobDescription("aqe-plugin runs a frame to see its decisions")
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_DESCRIPTION, None)
 
 
 def decided_under(spark: SparkSession, tag: str) -> tuple[QueryStory, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -74,7 +75,9 @@ def not_forced(conf: SessionConf, decided: Collection[str]) -> str:
     if not absent:
         return ""
     ids = "this id" if len(absent) == 1 else "these ids"
-    return f"{_FORCE_KEY} names {', '.join(absent)}: no join with {ids} was decided."
+    nearest = [close for join in absent for close in get_close_matches(join, decided, n=1)]
+    meant = f" Did you mean {' and '.join(dict.fromkeys(nearest))}?" if nearest else ""
+    return f"{_FORCE_KEY} names {', '.join(absent)}: no join with {ids} was decided.{meant}"
 
 
 def switch_off(conf: SessionConf, part: str) -> ConfScope:

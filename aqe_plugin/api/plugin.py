@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast, get_args, overload
 
 from aqe_plugin.api.analysis import Analysis
@@ -9,14 +10,14 @@ from aqe_plugin.api.counters import Counters
 from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.explanation import Explanation, explained
 from aqe_plugin.api.force import JoinStrategy, PluginPart, force_all, force_join, not_forced, switch_off
-from aqe_plugin.api.session_check import Checks, join_checks
+from aqe_plugin.api.session_check import Checks, join_checks, joins_not_run
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
 from aqe_plugin.api.threshold import conf_values
 from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
-from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys
+from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys, sentence
 from aqe_plugin.errors import ConfError, NotAvailableError, SessionError
-from aqe_plugin.install.checks import key_checks, mode_set, nothing_decided
+from aqe_plugin.install.checks import Check, key_checks, mode_set, nothing_decided
 from aqe_plugin.install.session import Mode
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ class AqePlugin:
         queries = run_and_read(self._spark, frame)
         decided = {join.decision.facts.join_id for query in queries for join in query.joins}
         absent = not_forced(self._conf, decided) if queries else ""
-        return Analysis(f"{_RAN} {absent}" if absent else _RAN, queries)
+        ignored = (f"{check.name} = {sentence(check.found)}" for check in self.status().checks if not check.ok)
+        return Analysis(" ".join((_RAN, *filter(None, (absent, *ignored)))), queries)
 
     def explain(self, frame: DataFrame) -> Explanation:
         """What the plan of ``frame`` says of its joins; nothing is run.
@@ -284,7 +286,7 @@ class AqePlugin:
             >>> aqe.status().ok
             True
         """
-        keys = (check for check in key_checks(self._spark.conf.getAll) if check.name != MODE_KEY)
+        keys = (_in_a_session(check) for check in key_checks(self._spark.conf.getAll) if check.name != MODE_KEY)
         checks = (mode_set(self._conf.get(MODE_KEY, None)), *keys)
         return Checks(f"aqe-plugin in a session of Spark {self._spark.version}", checks)
 
@@ -297,10 +299,9 @@ class AqePlugin:
             >>> aqe.verify().ok
             True
         """
-        status = self.status()
-        if nothing_decided(self._spark.conf.getAll):
-            return status
-        return Checks(status.heading, (*status.checks, *join_checks(self._spark, self.mode)))
+        status, stopping = self.status(), nothing_decided(self._spark.conf.getAll)
+        found = joins_not_run(stopping) if stopping else join_checks(self._spark, self.mode)
+        return Checks(status.heading, (*status.checks, *found))
 
     def __repr__(self) -> str:
         return f"AqePlugin(mode={mode_set(self._conf.get(MODE_KEY, None)).found!r})"
@@ -322,6 +323,13 @@ class AqePlugin:
         if checks := nothing_decided(self._spark.conf.getAll):
             found = "; ".join(f"{check.name} = {check.found}" for check in checks)
             raise ConfError(f"{found}. With that, no join is decided: nothing was run.")
+
+
+def _in_a_session(check: Check) -> Check:
+    known = conf_keys().get(check.name)
+    if known is None or known.per_session or not check.ok:
+        return check
+    return replace(check, found=f"{check.found}, if set when the application started: it is read only then")
 
 
 def _checked_mode(mode: str) -> Mode:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,12 @@ def join_checks(spark: SparkSession, mode: Mode) -> tuple[Check, Check]:
     joined = small_join(spark)
     decided = 0 if mode == "off" else sum(len(query.joins) for query in run_and_read(spark, joined))
     return right_rows(joined.count()), deciding(decided, mode)
+
+
+def joins_not_run(stopping: Sequence[Check]) -> tuple[Check, Check]:
+    """The checks of :func:`join_checks` where ``stopping`` keeps every join from being decided."""
+    why = f"not run because of {', '.join(check.name for check in stopping)}"
+    return Check("rows", CheckVerdict.NOT_RUN, why), Check("deciding", CheckVerdict.NOT_RUN, why)
 
 
 def verify_session(store: SessionStore) -> Iterator[Check]:

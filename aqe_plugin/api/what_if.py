@@ -32,6 +32,7 @@ _NOT_IN_A_DECISION = (
     "cost.scanNanosPerByte",
     "limit.",
 )
+_FORCED = "FORCED"
 _MEMORY_KEY = f"{PREFIX}broadcast.maxMemoryBytes"
 
 
@@ -50,12 +51,18 @@ class JoinReplayed:
     then: JoinDecision
 
     @property
+    def is_forced(self) -> bool:
+        """Whether the user forced the choice or the filter, which a replay knows nothing of."""
+        weighed = (option.reason for option in self.decided.options)
+        return _FORCED in {reason.code for reason in (self.decided.reason, self.decided.filter_reason, *weighed)}
+
+    @property
     def is_replayed(self) -> bool:
         """Whether the replay under the session's thresholds confirms the decision.
 
         If not, more than facts and thresholds settled the join.
         """
-        return _what(self.decided) == _what(self.now)
+        return not self.is_forced and _what(self.decided) == _what(self.now)
 
     @property
     def changes(self) -> bool:
@@ -85,6 +92,8 @@ class WhatIf(Shown):
     def _tables(self) -> tuple[Table, ...]:
         asked = ", ".join(f"{key} = {value}" for key, value in self.thresholds.items())
         heading = f"{len(self.changed)} of {len(self.joins)} joins would change with {asked}"
+        if unknown := sum(not join.is_replayed for join in self.joins):
+            heading += f"; {unknown} cannot be replayed"
         notes = [
             self.ran,
             "The decision is replayed for the facts of this run; waits, and the effect on the joins above, are not.",
@@ -150,7 +159,9 @@ def _what(decision: JoinDecision) -> tuple[object, bool]:
 
 
 def _row(join: JoinReplayed) -> tuple[str, str, str]:
-    if not join.is_replayed:
+    if join.is_forced:
+        now, then = join.decided, f"cannot be replayed: {PREFIX}force settles this join"
+    elif not join.is_replayed:
         now, then = join.decided, "cannot be replayed: more than facts and thresholds settled this join"
     else:
         now, then = join.now, _in_words(join.then) if join.changes else "the same"

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from aqe_plugin.cli.settings import PATH
+from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.machine.load import busy_share
 from aqe_plugin.render.calibration import fit_conf_lines, fit_json, plot_fit, print_fit, require_plots
 from aqe_plugin.render.formats import FindingsFormat
@@ -86,7 +87,8 @@ def calibrate(
         plot_fit(found.points, plot)
         say(f"Wrote {plot}.")
     if len(proposed) < len(MEASURED):
+        left_out = (one.key.removeprefix(PREFIX) for one in found.coefficients if one not in proposed)
         say(
-            f"Not proposed: {', '.join(one.key for one in found.coefficients if one not in proposed)}. Their work was "
-            "too short, or too much alike other work, to be told from noise."
+            f"Not proposed: {', '.join(left_out)}. Their work was too short, or too much alike other work, to be told "
+            "from noise."
         )

@@ -254,7 +254,7 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str
         back = (
             ""
             if proposal.action is Action.ROLLBACK
-            else " aqe-plugin rollback with the same --target shows how to undo it."
+            else " aqe-plugin rollback, with the same --target if you gave one, shows how to undo it."
         )
         say(f"Done: {proposal.store.effect}{back}")
     else:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # Without it, Spark never plans again what the plugin could decide.
 ADAPTIVE_KEY = "spark.sql.adaptive.enabled"
 NO_ADAPTIVE = "no join is decided, and none gets a filter; predicates and limits are not affected"
+NOT_ADAPTIVE = "expected true or false; with it, no query of Spark runs"
+AS_IF_OFF = "Until that is corrected, every query runs as if the plugin were off."
 JOIN_ROWS = 100
 # The start of every warning of the JVM half.
 _WARNING = "aqe-plugin: "
@@ -124,30 +126,48 @@ def jars_exist(jars: Sequence[JarStatus]) -> list[Check]:
 
 
 def set_keys(conf: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Key, value and problem of each of the plugin's keys that is set, in alphabetical order; no problem is empty."""
-    return [(key, conf[key], problem_of(key, conf[key])) for key in sorted(conf) if key.startswith(PREFIX)]
+    """Key, value and problem of each of the plugin's keys that is set, in alphabetical order; no problem is empty.
+
+    A key in other letters, ``spark.aqeplugin.mode`` say, is meant to be one, and Spark and the plugin ignore it.
+    """
+    ours = (key for key in sorted(conf) if key.lower().startswith(PREFIX.lower()))
+    return [(key, conf[key], problem_of(key, conf[key])) for key in ours]
+
+
+def stops_decisions(key: str, problem: str) -> bool:
+    """Whether the value of ``key`` has a ``problem`` for which no join is decided; an unknown key has none."""
+    return bool(problem) and key in conf_keys() and not key.startswith(CANARY)
 
 
 def key_checks(conf: Mapping[str, str]) -> list[Check]:
     """Whether the plugin knows each of :func:`set_keys` and allows its value, and whether Spark plans adaptively."""
     checks = [
-        outcome_of(key, not problem, f"{value}: {problem}" if problem else value)
+        outcome_of(
+            key,
+            not problem,
+            f"{value}: {problem}" if problem else value,
+            AS_IF_OFF if stops_decisions(key, problem) else "",
+        )
         for key, value, problem in set_keys(conf)
     ]
-    if adaptive_is_off(conf):
-        checks.append(Check(ADAPTIVE_KEY, CheckVerdict.FAILED, f"{conf[ADAPTIVE_KEY]}: {NO_ADAPTIVE}"))
+    if problem := adaptive_problem(conf):
+        checks.append(Check(ADAPTIVE_KEY, CheckVerdict.FAILED, f"{conf[ADAPTIVE_KEY]}: {problem}"))
     return checks
 
 
-def adaptive_is_off(conf: Mapping[str, str]) -> bool:
-    """Whether Spark's adaptive execution is switched off."""
-    return conf.get(ADAPTIVE_KEY, "true").strip().lower() == "false"
+def adaptive_problem(conf: Mapping[str, str]) -> str:
+    """What is wrong with the switch of Spark's adaptive execution, empty when it is on."""
+    switch = conf.get(ADAPTIVE_KEY, "true").strip().lower()
+    return {"true": "", "false": NO_ADAPTIVE}.get(switch, NOT_ADAPTIVE)
 
 
 def nothing_decided(conf: Mapping[str, str]) -> list[Check]:
-    """Those of :func:`key_checks` with which no join is decided; a key that the plugin does not know is not one."""
-    read = {*(key for key in conf_keys() if not key.startswith(CANARY)), ADAPTIVE_KEY}
-    return [check for check in key_checks(conf) if not check.ok and check.name in read]
+    """Those of :func:`key_checks` with which no join is decided."""
+    return [
+        check
+        for check in key_checks(conf)
+        if not check.ok and (check.name == ADAPTIVE_KEY or stops_decisions(check.name, check.found))
+    ]
 
 
 def session_started(probe: Probe, spark_version: str) -> Check:
@@ -187,7 +207,7 @@ def mode_set(value: str | None) -> Check:
     if value is None:
         return Check("mode", CheckVerdict.OK, f"{conf_keys()[MODE_KEY].default}, by default")
     problem = problem_of(MODE_KEY, value)
-    return outcome_of("mode", not problem, f"{MODE_KEY} = {value}: {problem}" if problem else value)
+    return outcome_of("mode", not problem, f"{MODE_KEY} = {value}: {problem}" if problem else value, AS_IF_OFF)
 
 
 def deciding(decisions: int, mode: str) -> Check:

@@ -9,7 +9,15 @@ from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
 from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import Target, read_target
 from aqe_plugin.errors import TargetError
-from aqe_plugin.install.checks import ADAPTIVE_KEY, NO_ADAPTIVE, adaptive_is_off, conf_checks, set_keys
+from aqe_plugin.install.checks import (
+    ADAPTIVE_KEY,
+    AS_IF_OFF,
+    NO_ADAPTIVE,
+    adaptive_problem,
+    conf_checks,
+    set_keys,
+    stops_decisions,
+)
 from aqe_plugin.install.controller import was_carried_out
 from aqe_plugin.install.jars import JarStatus, jar_name
 from aqe_plugin.install.journal import journal_of
@@ -55,7 +63,12 @@ def status_of(where: Where) -> InstallStatus:
     jars = tuple(_jar(entry, target.conf.runs_on_this_machine) for entry in our_jars(target.conf))
     missing = target.store.why_not_loaded()
     problems = [check.finding for check in conf_checks(listed, jars) if not check.ok]
-    adaptive = [f"{ADAPTIVE_KEY} = {conf[ADAPTIVE_KEY]}: {NO_ADAPTIVE}."] if adaptive_is_off(conf) else []
+    settings = tuple(SettingStatus(key, value, problem) for key, value, problem in set_keys(conf))
+    wrong = [setting.key for setting in settings if stops_decisions(setting.key, setting.problem)]
+    adaptive = adaptive_problem(conf)
+    adaptive_said = [f"{ADAPTIVE_KEY} = {conf[ADAPTIVE_KEY]}: {adaptive}."] if adaptive else []
+    # Whoever switches it off may do without the plugin's joins; a value that Spark does not take serves nobody.
+    is_remark = adaptive == NO_ADAPTIVE
     return InstallStatus(
         file=target.store.name,
         exists=target.content is not None,
@@ -63,9 +76,14 @@ def status_of(where: Where) -> InstallStatus:
         plugin_listed=listed > 0 or missing == "",
         jars=jars,
         mode=conf.get(MODE_KEY),
-        settings=tuple(SettingStatus(key, value, problem) for key, value, problem in set_keys(conf)),
-        problems=(*problems, *([missing] if missing else [])),
-        remarks=(*target.conf.remarks(), *adaptive, *_interruptions(target)),
+        settings=settings,
+        problems=(*problems, *([missing] if missing else []), *([] if is_remark else adaptive_said)),
+        remarks=(
+            *target.conf.remarks(),
+            *([f"{', '.join(wrong)}: not allowed. {AS_IF_OFF}"] if wrong else []),
+            *(adaptive_said if is_remark else []),
+            *_interruptions(target),
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from aqe_plugin import AqePlugin
 from aqe_plugin.errors import ConfError, NotAvailableError
 from aqe_plugin.events.model import Strategy
+from aqe_plugin.install.checks import CheckVerdict
 
 CONFS = {
     # Smaller than the tables, so that what is broadcast is decided while the query runs.
@@ -140,10 +141,11 @@ class AnySession:
         assert [check.name for check in verified.checks] == ["mode", "rows", "deciding"]
         spark.conf.set("spark.aqePlugin.filter.maxPassRate", "7")
         try:
-            bad = [check.found for check in aqe.verify().checks if not check.ok]
+            checks = aqe.verify().checks
         finally:
             spark.conf.unset("spark.aqePlugin.filter.maxPassRate")
-        assert bad == ["7: not allowed: expected a number from 0 to 1"]
+        assert [check.found for check in checks if not check.ok] == ["7: not allowed: expected a number from 0 to 1"]
+        assert [check.name for check in checks if check.verdict is CheckVerdict.NOT_RUN] == ["rows", "deciding"]
 
     @pytest.mark.parametrize(
         ("key", "value"), [("spark.aqePlugin.filter.maxPassRate", "70%"), ("spark.sql.adaptive.enabled", "false")]
@@ -176,6 +178,16 @@ class AnySession:
         assert [check.name for check in verified.checks if not check.ok] == [typo]
         assert [check.name for check in verified.checks] == ["mode", typo, "rows", "deciding"]
         assert len(seen.decisions) == 1
+        assert f"{typo} = 0.5: unknown key, the plugin ignores it; did you mean" in seen.ran
+
+    def test_a_key_that_is_read_when_the_application_starts_says_so(self, aqe: AqePlugin, spark: SparkSession) -> None:
+        kept = "spark.aqePlugin.decisions.keptQueries"
+        spark.conf.set(kept, "7")
+        try:
+            (check,) = (check for check in aqe.status().checks if check.name == kept)
+        finally:
+            spark.conf.unset(kept)
+        assert check.found == "7, if set when the application started: it is read only then"
 
     def test_a_forced_choice_is_followed_with_the_same_rows(
         self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
@@ -205,7 +217,7 @@ class AnySession:
         (decision,) = aqe.analyze(joined).decisions
         key, known = "spark.aqePlugin.force", decision.facts.join_id
         told = []
-        for value in (f"{known}=no_filter;gone=broadcast", f"{known}=no_filter;*=broadcast"):
+        for value in (f"{known}=no_filter;gone=broadcast", f"{known}=no_filter;*=broadcast", f"{known}x=no_filter"):
             spark.conf.set(key, value)
             try:
                 told.append(aqe.analyze(joined).ran)
@@ -213,6 +225,21 @@ class AnySession:
                 spark.conf.unset(key)
         assert told[0].endswith(f"{key} names gone: no join with this id was decided.")
         assert key not in told[1]
+        assert told[2].endswith(f"no join with this id was decided. Did you mean {known}?")
+
+    def test_what_if_says_that_a_join_is_forced(
+        self, aqe: AqePlugin, spark: SparkSession, sales: DataFrame, items: DataFrame
+    ) -> None:
+        spark.conf.set("spark.aqePlugin.force", "*=no_filter")
+        try:
+            answer = aqe.what_if(sales.join(items, "item"), filter_max_pass_rate=1)
+        finally:
+            spark.conf.unset("spark.aqePlugin.force")
+        (join,) = answer.joins
+        assert (join.is_forced, join.is_replayed, answer.changed) == (True, False, ())
+        shown = " ".join(repr(answer).split())
+        assert "0 of 1 joins would change with spark.aqePlugin.filter.maxPassRate = 1; 1 cannot be replayed" in shown
+        assert "spark.aqePlugin.force settles" in shown
 
     def test_a_hint_overrides_a_choice_forced_for_every_join(
         self, aqe: AqePlugin, sales: DataFrame, items: DataFrame, plan_of: Any

@@ -55,6 +55,23 @@ class TestClassic(AnySession):
         assert query.mode.value == "observe"
         assert aqe.mode == "apply"
 
+    def test_a_run_for_its_decisions_is_described_unless_the_user_describes_it(
+        self, aqe: AqePlugin, spark: SparkSession, sales: DataFrame, items: DataFrame
+    ) -> None:
+        def described() -> str:
+            (query,) = aqe.analyze(sales.join(items, "item")).queries
+            store = spark._jsparkSession.sharedState().statusStore()
+            return str(store.execution(query.execution_id).get().description())
+
+        context = spark.sparkContext
+        assert described() == "aqe-plugin runs a frame to see its decisions"
+        assert context.getLocalProperty("spark.job.description") is None
+        context.setJobDescription("the nightly report")
+        try:
+            assert described() == context.getLocalProperty("spark.job.description") == "the nightly report"
+        finally:
+            context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
+
     def test_without_the_jar_on_the_class_path_an_explanation_is_refused_with_what_to_do(
         self, aqe: AqePlugin, sales: DataFrame
     ) -> None:

@@ -93,7 +93,7 @@ def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, 
         0,
         (
             f"Done: applications that start from now on read {conf} as it is now. "
-            "aqe-plugin rollback with the same --target shows how to undo it.\n"
+            "aqe-plugin rollback, with the same --target if you gave one, shows how to undo it.\n"
         ),
     )
     assert answer("install", *target, "--jar", jar, "--yes") == (

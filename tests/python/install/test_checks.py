@@ -11,7 +11,9 @@ from aqe_plugin.api.session_check import Checks
 from aqe_plugin.conf.keys import CANARY, CANARY_SHARE, PREFIX
 from aqe_plugin.install.checks import (
     ADAPTIVE_KEY,
+    AS_IF_OFF,
     JOIN_ROWS,
+    NOT_ADAPTIVE,
     Check,
     CheckVerdict,
     conf_checks,
@@ -111,6 +113,7 @@ def test_each_key_of_the_plugin_is_checked_and_no_other() -> None:
     assert [(check.name, check.ok) for check in checks] == [(typo, False), (rate, False), (mode, True)]
     assert "did you mean spark.aqePlugin.filter.maxBytes?" in checks[0].found
     assert checks[1].found == "7: not allowed: expected a number from 0 to 1"
+    assert [check.fix for check in checks] == ["", AS_IF_OFF, ""]
     assert not Checks("", tuple(checks)).ok
     assert "failed" in repr(Checks("", tuple(checks)))
 
@@ -120,6 +123,17 @@ def test_adaptive_execution_that_is_off_is_named() -> None:
     assert (check.name, check.ok) == (ADAPTIVE_KEY, False)
     assert "no join is decided" in check.found
     assert key_checks({ADAPTIVE_KEY: "true"}) == key_checks({}) == []
+
+
+def test_a_switch_of_adaptive_execution_that_spark_does_not_take_is_named() -> None:
+    (check,) = key_checks({ADAPTIVE_KEY: "no"})
+    assert (check.ok, check.found) == (False, f"no: {NOT_ADAPTIVE}")
+
+
+def test_a_key_in_other_letters_is_named_with_the_right_ones() -> None:
+    (check,) = key_checks({"spark.aqeplugin.filter.maxBytes": "1m"})
+    assert not check.ok
+    assert "did you mean spark.aqePlugin.filter.maxBytes?" in check.found
 
 
 def test_only_values_that_are_not_allowed_and_absent_adaptive_execution_decide_no_join() -> None:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.errors import ConflictError, TargetError, WriteError
-from aqe_plugin.install.checks import ADAPTIVE_KEY, NO_ADAPTIVE
+from aqe_plugin.install.checks import ADAPTIVE_KEY, AS_IF_OFF, NO_ADAPTIVE, NOT_ADAPTIVE
 from aqe_plugin.install.controller import carry_out, propose_install, propose_uninstall
 from aqe_plugin.install.journal import journal_of
 from aqe_plugin.install.status import status_of
@@ -77,6 +77,19 @@ def test_adaptive_execution_that_is_off_is_remarked_on_and_no_key_of_the_plugin(
     found = status_of(conf)
     assert found.remarks == (f"{ADAPTIVE_KEY} = false: {NO_ADAPTIVE}.",)
     assert [setting.key for setting in found.settings] == ["spark.aqePlugin.mode"]
+
+
+def test_an_adaptive_switch_that_spark_does_not_take_is_a_problem(conf: Path) -> None:
+    conf.write_text("spark.sql.adaptive.enabled no\n", encoding="utf-8")
+    install(conf)
+    found = status_of(conf)
+    assert (found.problems[-1], found.remarks) == (f"{ADAPTIVE_KEY} = no: {NOT_ADAPTIVE}.", ())
+
+
+def test_a_value_that_is_not_allowed_is_remarked_on_as_switching_the_plugin_off(conf: Path) -> None:
+    conf.write_text("spark.aqePlugin.filter.maxPassRate 7\nspark.aqePlugin.filter.maxByte 1\n", encoding="utf-8")
+    install(conf)
+    assert status_of(conf).remarks == (f"spark.aqePlugin.filter.maxPassRate: not allowed. {AS_IF_OFF}",)
 
 
 def test_a_change_keeps_the_files_owner_mode_and_links(conf: Path) -> None:
