@@ -38,9 +38,14 @@ def scratch_folder(spark: SparkSession, asked: str | None) -> Iterator[str]:
     made = missing_above(files, path)
     try:
         yield folder
-    finally:
-        files.delete(path, True)
-        remove_empty(files, made)
+    except BaseException:
+        # The user has to know what went wrong first.
+        with _suppressed():
+            files.delete(path, True)
+            remove_empty(files, made)
+        raise
+    files.delete(path, True)
+    remove_empty(files, made)
 
 
 def missing_above(files: Any, path: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError
@@ -51,19 +52,35 @@ def test_a_scratch_folder_is_removed_with_the_folders_that_it_was_given(session:
     assert not list((tmp_path / "there").iterdir())
 
 
+class Storage:
+    """A file system that shows nothing of a bucket, and removes nothing."""
+
+    def exists(self, folder: SimpleNamespace) -> bool:
+        if folder.name == "bucket":
+            raise Py4JError("denied")
+        return False
+
+    def delete(self, folder: SimpleNamespace, recursive: bool) -> bool:
+        raise Py4JError(f"{folder.name} is gone, {recursive}")
+
+
+def folder_of(name: str, above: SimpleNamespace | None = None) -> SimpleNamespace:
+    return SimpleNamespace(name=name, getParent=lambda: above, getFileSystem=lambda _: Storage())
+
+
 def test_folders_that_may_not_be_looked_at_end_no_calibration() -> None:
-    def folder(name: str, above: SimpleNamespace | None = None) -> SimpleNamespace:
-        return SimpleNamespace(name=name, getParent=lambda: above)
-
-    class Storage:
-        def exists(self, folder: SimpleNamespace) -> bool:
-            if folder.name == "bucket":
-                raise Py4JError("denied")
-            return False
-
-        def delete(self, folder: SimpleNamespace, recursive: bool) -> bool:
-            raise Py4JError(f"{folder.name} is gone, {recursive}")
-
-    missing = missing_above(Storage(), folder("ours", folder("prefix", folder("bucket"))))
+    missing = missing_above(Storage(), folder_of("ours", folder_of("prefix", folder_of("bucket"))))
     assert [one.name for one in missing] == ["prefix"]
-    remove_empty(Storage(), [folder("bucket")])
+    remove_empty(Storage(), [folder_of("bucket")])
+
+
+def test_the_error_of_a_calibration_is_told_also_when_its_folder_cannot_be_removed() -> None:
+    paths = SimpleNamespace(Path=folder_of)
+    spark: Any = SimpleNamespace(
+        _jvm=SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(hadoop=SimpleNamespace(fs=paths)))),
+        _jsparkSession=SimpleNamespace(sessionState=lambda: SimpleNamespace(newHadoopConf=lambda: None)),
+    )
+    with pytest.raises(ValueError, match="the first error"), scratch_folder(spark, "s3a://bucket/scratch"):
+        raise ValueError("the first error")
+    with pytest.raises(Py4JError, match="is gone"), scratch_folder(spark, "s3a://bucket/scratch"):
+        pass
