@@ -4,7 +4,7 @@ import org.apache.parquet.column.Dictionary
 import org.apache.spark.sql.execution.vectorized.{ConstantColumnVector, WritableColumnVector}
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 
-import io.aqeplugin.filters.KeyFilter
+import io.aqeplugin.filters.{KeyFilter, Positions}
 
 /** Checks a column that repeats its values: a constant once a batch, each entry of a Parquet dictionary once a row group.
   *
@@ -62,7 +62,16 @@ private[exec] final class DecidedValues(column: KeyColumn, filter: KeyFilter) {
     var seen = 0
     var kept = 0
     var i = 0
-    while (i < count) {
+    if (Positions.areConsecutive(positions, 0, count)) {
+      val first = positions(0)
+      while (i < count) {
+        val of = known(ids.getDictId(first + i)).toInt
+        seen |= of
+        positions(kept) = first + i
+        kept += of & Passes
+        i += 1
+      }
+    } else while (i < count) {
       val p = positions(i)
       val of = known(ids.getDictId(p)).toInt
       seen |= of

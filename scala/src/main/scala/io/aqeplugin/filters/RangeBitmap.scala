@@ -48,7 +48,18 @@ final class RangeBitmap private (private[filters] val firstWord: Long, private[f
     val length = bits.length.toLong
     var kept = 0
     var i = 0
-    while (i < count) {
+    if (Positions.areConsecutive(positions, 0, count)) {
+      val from = positions(0)
+      while (i < count) {
+        val code = codes(from + i)
+        val word = (code >> 6) - first
+        if (word >= 0 && word < length) {
+          positions(kept) = from + i
+          kept += ((bits(word.toInt) >>> code) & 1L).toInt
+        }
+        i += 1
+      }
+    } else while (i < count) {
       val position = positions(i)
       val code = codes(position)
       val word = (code >> 6) - first

@@ -33,29 +33,15 @@ final class SplitBlockBloom private[filters] (private[filters] val words: Array[
     hit(words, firstWord(hash, blocks.toLong), hash) == 1
   }
 
-  // All keys of a chunk are hashed before the first is looked up. The second loop is then so short that the processor works on several keys
-  // at once and their cache misses overlap.
   override def retain(codes: Array[Long], positions: Array[Int], count: Int): Int = {
-    val bits = words
-    val blockCount = blocks.toLong
     val hashes = new Array[Long](math.min(count, ChunkKeys))
     var kept = 0
     var from = 0
     while (from < count) {
       val length = math.min(count - from, ChunkKeys)
-      var i = 0
-      while (i < length) {
-        hashes(i) = KeyHasher.mix(codes(positions(from + i)))
-        i += 1
-      }
-      i = 0
-      while (i < length) {
-        // Arithmetic instead of a branch, which would be mispredicted for most keys. Writing first is safe: kept <= from + i.
-        val position = positions(from + i)
-        positions(kept) = position
-        kept += hit(bits, firstWord(hashes(i), blockCount), hashes(i))
-        i += 1
-      }
+      kept =
+        if (Positions.areConsecutive(positions, from, length)) retainRows(words, codes, hashes, positions(from), length, positions, kept)
+        else retainPositions(words, codes, hashes, from, length, positions, kept)
       from += length
     }
     kept
@@ -92,6 +78,63 @@ object SplitBlockBloom {
       codes.foreach(insert(words, _))
       Some(new SplitBlockBloom(words, CodeRange(codes.min, codes.max)))
     }
+
+  // All keys of a chunk are hashed before the first is looked up. The second loop is then so short that the processor works on several keys
+  // at once and their cache misses overlap. Arithmetic instead of a branch, which would be mispredicted for most keys. Writing first is safe,
+  // as never more rows are kept than were looked at.
+
+  /** Checks `length` consecutive rows from `first` on, and adds those that pass to the `before` kept positions. */
+  private def retainRows(
+      words: Array[Long],
+      codes: Array[Long],
+      hashes: Array[Long],
+      first: Int,
+      length: Int,
+      positions: Array[Int],
+      before: Int
+  ): Int = {
+    val blockCount = blocksOf(words).toLong
+    var kept = before
+    var i = 0
+    while (i < length) {
+      hashes(i) = KeyHasher.mix(codes(first + i))
+      i += 1
+    }
+    i = 0
+    while (i < length) {
+      positions(kept) = first + i
+      kept += hit(words, firstWord(hashes(i), blockCount), hashes(i))
+      i += 1
+    }
+    kept
+  }
+
+  /** Checks the `length` positions from `from` on, and adds those that pass to the `before` kept positions. */
+  private def retainPositions(
+      words: Array[Long],
+      codes: Array[Long],
+      hashes: Array[Long],
+      from: Int,
+      length: Int,
+      positions: Array[Int],
+      before: Int
+  ): Int = {
+    val blockCount = blocksOf(words).toLong
+    var kept = before
+    var i = 0
+    while (i < length) {
+      hashes(i) = KeyHasher.mix(codes(positions(from + i)))
+      i += 1
+    }
+    i = 0
+    while (i < length) {
+      val position = positions(from + i)
+      positions(kept) = position
+      kept += hit(words, firstWord(hashes(i), blockCount), hashes(i))
+      i += 1
+    }
+    kept
+  }
 
   private[filters] def emptyWords(blocks: Long): Array[Long] = {
     require(blocks >= 1 && blocks * BloomSizing.BlockBytes <= FilterLimits.HardMaxBytes, s"$blocks blocks")

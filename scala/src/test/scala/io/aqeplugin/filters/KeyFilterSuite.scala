@@ -39,6 +39,18 @@ class KeyFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("retain agrees with mightContain for runs of rows from any row on, and runs with a gap") {
+    val members = KeySets.randomCodes(5000, 1)
+    val probed = (members.take(900) ++ KeySets.randomCodes(900, 2)).sortBy(KeyHasher.mix)
+    val runs = for (first <- Seq(0, 1, 700); length <- Seq(1, 2, 255, 256, 257, 600)) yield Array.range(first, first + length)
+    val gaps = Seq(1, 100, 254, 255, 256, 300).map(gap => Array.range(0, 700).filter(_ != gap))
+    for (filter <- KeySets.everyFilterOf(members); rows <- runs ++ gaps) {
+      val positions = rows.clone()
+      val kept = filter.retain(probed, positions, rows.length)
+      assert(positions.take(kept).toSeq == rows.filter(p => filter.mightContain(probed(p))).toSeq, filter.kind)
+    }
+  }
+
   test("a union passes the rows that pass one of its members, in order") {
     forAll(Gen.listOfN(3, KeySets.codes), Gen.listOf(KeySets.code), Gen.choose(1, 3)) { (sets, others, rounds) =>
       val probed = (sets.flatten ++ others).sortBy(_ * 31).toArray
