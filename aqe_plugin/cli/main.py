@@ -24,10 +24,12 @@ def main(arguments: list[str] | None = None) -> None:
     The reader of a pipe (``head``, ``less``) may leave early: the command then ends silently with exit code 0.
     """
     try:
-        with _ended_by_sigterm():
+        with _ended_by_sigterm() as ended:
             _run(sys.argv[1:] if arguments is None else arguments)
     except (SystemExit, BrokenPipeError) as end:
         _flush()
+        if ended:
+            sys.exit(128 + signal.SIGTERM)
         # Typer and Rich turn a broken pipe into exit code 1.
         if isinstance(end, BrokenPipeError) or isinstance(end.__context__, BrokenPipeError):
             sys.exit(0)
@@ -35,18 +37,25 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM, which by default ends Python at once, leaves by SystemExit, so that what was started ends as well."""
+def _ended_by_sigterm() -> Iterator[list[int]]:
+    """SIGTERM, which by default ends Python at once, interrupts as Ctrl-C does, so that what was started ends as well.
+
+    An interrupt, unlike SystemExit, makes py4j close the connection whose answer is outstanding, so that a session can
+    be stopped. Yields a list to which the signal is added when it comes; a second one ends Python at once.
+    """
+    came: list[int] = []
 
     def leave(number: int, _: object) -> NoReturn:
-        sys.exit(128 + number)
+        came.append(number)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise KeyboardInterrupt
 
     if current_thread() is not main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
+        yield came
         return
     signal.signal(signal.SIGTERM, leave)
     try:
-        yield
+        yield came
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

@@ -15,8 +15,11 @@ from aqe_plugin.conf.stores.locate import Target, home_version, read_target
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.errors import SessionError, SetupError, TargetError
 from aqe_plugin.install.checks import (
+    ADAPTIVE_KEY,
+    NOT_ADAPTIVE,
     Check,
     CheckVerdict,
+    adaptive_problem,
     deciding,
     event_log,
     jar_fits,
@@ -84,6 +87,10 @@ def verify(where: Where, home: Path, jar: Path | None, environment: Mapping[str,
         check.found if check.name == "jar" else f"{check.name} = {check.found}" for check in checks if not check.ok
     )
     yield outcome_of("conf", not bad, bad or f"{status.file} names the plugin{', and its jar' if status.jars else ''}")
+    if adaptive_problem(target.conf.items()) == NOT_ADAPTIVE:
+        # Spark would hang without a word.
+        yield Check("session", CheckVerdict.NOT_RUN, f"not run because of {ADAPTIVE_KEY}")
+        return
     with TemporaryDirectory(prefix="aqe-plugin-verify-") as name:
         folder = Path(name)
         command = submit_command(home, _properties(target, jar, folder), folder)

@@ -100,7 +100,7 @@ def held_interrupts() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in reversed(before.items()):
             signal.signal(number, handler)
     if signal.SIGINT in came:
         raise KeyboardInterrupt

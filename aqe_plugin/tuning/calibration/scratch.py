@@ -39,8 +39,8 @@ def scratch_folder(spark: SparkSession, asked: str | None) -> Iterator[str]:
     try:
         yield folder
     except BaseException:
-        # The user has to know what went wrong first.
-        with _suppressed():
+        # The user has to know what went wrong first, also when that ended the JVM.
+        with suppress(Exception):
             files.delete(path, True)
             remove_empty(files, made)
         raise

@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.errors import ConflictError, TargetError, WriteError
-from aqe_plugin.install.checks import ADAPTIVE_KEY, AS_IF_OFF, NO_ADAPTIVE, NOT_ADAPTIVE
+from aqe_plugin.install.checks import ADAPTIVE_KEY, AS_IF_OFF, NO_ADAPTIVE, NOT_ADAPTIVE, CheckVerdict
 from aqe_plugin.install.controller import carry_out, propose_install, propose_uninstall
+from aqe_plugin.install.health import verify
 from aqe_plugin.install.journal import journal_of
 from aqe_plugin.install.status import status_of
 from conf_files import ACTOR, JAR, THEIRS, conf, install, rollback, uninstall
@@ -84,6 +85,17 @@ def test_an_adaptive_switch_that_spark_does_not_take_is_a_problem(conf: Path) ->
     install(conf)
     found = status_of(conf)
     assert (found.problems[-1], found.remarks) == (f"{ADAPTIVE_KEY} = no: {NOT_ADAPTIVE}.", ())
+
+
+def test_verify_starts_no_spark_that_would_hang(conf: Path) -> None:
+    conf.write_text("spark.sql.adaptive.enabled no\n", encoding="utf-8")
+    install(conf)
+    checks = list(verify(conf, conf.parent, None, {}))
+    assert [(check.name, check.verdict) for check in checks] == [
+        ("conf", CheckVerdict.FAILED),
+        ("session", CheckVerdict.NOT_RUN),
+    ]
+    assert checks[1].found == f"not run because of {ADAPTIVE_KEY}"
 
 
 def test_a_value_that_is_not_allowed_is_remarked_on_as_switching_the_plugin_off(conf: Path) -> None:

@@ -162,7 +162,7 @@ def test_many_changes_at_the_same_time_are_each_made_or_refused(
 ) -> None:
     machines = [Machine(here, tmp_path / name) for name in ("ann", "bob", "cem")]
     rounds, made, refused = 6, list[str](), list[AqePluginError]()
-    barrier = threading.Barrier(len(machines))
+    barrier = threading.Barrier(len(machines), timeout=60)
 
     def work(machine: Machine) -> None:
         for number in range(rounds):
@@ -173,11 +173,13 @@ def test_many_changes_at_the_same_time_are_each_made_or_refused(
             except ConflictError as error:
                 refused.append(error)
 
-    threads = [threading.Thread(target=work, args=(machine,)) for machine in machines]
+    # A thread that fails breaks the barrier for the others, after its timeout.
+    threads = [threading.Thread(target=work, args=(machine,), daemon=True) for machine in machines]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(120)
+    assert not any(thread.is_alive() for thread in threads)
     assert len(made) + len(refused) == rounds * len(machines)
     assert len(made) >= rounds
     done = [line for line in shared_lines(api) if line["phase"] == "done"]

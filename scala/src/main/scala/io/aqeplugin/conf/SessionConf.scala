@@ -12,10 +12,10 @@ object SessionConf {
 
   private val KnownKeys = AqeConf.All.map(_.key).toSet
 
-  /** Keys under the plugin's prefix that the plugin does not have. Keys of a canary are checked when the application starts. */
+  /** Keys under the plugin's prefix, in capital or small letters, that the plugin does not have. Keys of a canary are checked when the application starts. */
   def unknownKeys(conf: SQLConf): Seq[String] =
     conf.getAllConfs.keysIterator.filter(key =>
-      key.startsWith(AqeConf.Prefix) && !key.startsWith(Canary.Prefix) && !KnownKeys(key)
+      key.regionMatches(true, 0, AqeConf.Prefix, 0, AqeConf.Prefix.length) && !key.startsWith(Canary.Prefix) && !KnownKeys(key)
     ).toSeq.sorted
 
   /** Whether the plugin is switched off, whatever its other keys are. */

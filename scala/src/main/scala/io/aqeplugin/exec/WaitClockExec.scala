@@ -46,7 +46,9 @@ case class WaitClockExec(atNanos: Long, child: SparkPlan = NoRowsExec(Nil)) exte
     try {
       val ticking = WaitClockExec.timer.afterMillis(delayMillis)(ring())
       QueryStates.current(sparkContext).foreach(_.atEnd { () =>
+        // A plan may outlive its query's state, as one that runs again after an interrupt: it must not wait for a clock that stands still.
         val _ = ticking.cancel(false)
+        ring()
       })
     } catch {
       // A driver may not be able to start another thread.

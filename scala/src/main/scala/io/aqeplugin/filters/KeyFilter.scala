@@ -26,7 +26,7 @@ trait KeyFilter {
     * @param codes
     *   key codes, indexed by row
     * @param positions
-    *   in: row numbers to check, ascending; out: the row numbers that may match, in the same order, compacted to the front
+    *   in: row numbers to check, strictly ascending; out: the row numbers that may match, in the same order, compacted to the front
     * @param count
     *   number of positions to check
     * @return

@@ -7,12 +7,13 @@ import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.Try
-import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.Scan
+
+import io.aqeplugin.metrics.Survivable
 
 /** Smallest and largest values of an Iceberg table's columns, from its manifests, for estimates: no row is left out because of them.
   *
@@ -74,7 +75,8 @@ private[storage] object IcebergBounds {
         if (Option(error).isEmpty) end(found) else fail(error)
       )
     } catch {
-      case NonFatal(error) => fail(error)
+      // A driver may not be able to start another thread.
+      case error @ (Survivable(_) | (_: OutOfMemoryError)) => fail(error)
     }
   }
 

@@ -147,8 +147,8 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
   }
 
   test("an unknown key of the plugin is logged") {
-    withConf("spark.aqePlugin.filter.maxByte" -> "1m", "spark.aqePlugin.filter.maxBytes" -> "2m") {
-      assert(SessionConf.unknownKeys(spark.sessionState.conf) == Seq("spark.aqePlugin.filter.maxByte"))
+    withConf("spark.aqePlugin.filter.maxByte" -> "1m", "spark.aqePlugin.filter.maxBytes" -> "2m", "spark.aqeplugin.mode" -> "off") {
+      assert(SessionConf.unknownKeys(spark.sessionState.conf) == Seq("spark.aqePlugin.filter.maxByte", "spark.aqeplugin.mode"))
     }
   }
 
