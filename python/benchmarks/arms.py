@@ -104,7 +104,8 @@ def join_of(decided: JoinDecision, priced: JoinDecision) -> Join:
     # Without a legal filter, no probe side can wait, for a new broadcast neither.
     may_filter = any(one.with_filter and one.cost_millis is not None for one in priced.options)
     broadcasts = facts.build.already_broadcast or facts.spark_strategy is Strategy.BROADCAST
-    may_change = facts.hint is None and facts.spark_strategy is not Strategy.LEAVE_TO_SPARK and facts.build.rows >= 0
+    is_kept = facts.spark_strategy in (Strategy.SHUFFLED_HASH, Strategy.LEAVE_TO_SPARK)
+    may_change = facts.hint is None and not is_kept and facts.build.rows >= 0
     if not may_change:
         options = ["leave_to_spark", "leave_to_spark+filter"] if may_filter else ["leave_to_spark"]
     else:
@@ -162,6 +163,8 @@ def _spark_option(facts: JoinFacts, with_filter: bool) -> str:
     """The method that Spark takes by itself, as an option."""
     if facts.build.already_broadcast or facts.spark_strategy is Strategy.BROADCAST:
         return option_name(Strategy.BROADCAST, with_filter)
+    if facts.spark_strategy is Strategy.SHUFFLED_HASH:
+        return option_name(Strategy.SHUFFLED_HASH, with_filter)
     return option_name(Strategy.FILTERED_SORT_MERGE if with_filter else Strategy.PLAIN_SORT_MERGE, with_filter)
 
 

@@ -56,6 +56,7 @@ def _priced(**prices: float) -> JoinDecision:
         "filtered_broadcast": (Strategy.BROADCAST, True),
         "plain_sort_merge": (Strategy.PLAIN_SORT_MERGE, False),
         "filtered_sort_merge": (Strategy.FILTERED_SORT_MERGE, True),
+        "shuffled_hash": (Strategy.SHUFFLED_HASH, False),
     }
     weighed = [WeighedOption(*option, prices.get(name), FILTER_PAYS) for name, option in options.items()]
     return replace(DECISION, options=tuple(weighed))
@@ -104,6 +105,15 @@ def test_without_a_legal_filter_no_probe_side_waits_for_a_broadcast() -> None:
 def test_a_hint_leaves_only_the_filter_open() -> None:
     join = join_of(_decision(Strategy.LEAVE_TO_SPARK, False, hint="merge", **_SORTED), _priced(**_ALL))
     assert (join.chosen, join.alternatives) == ("leave_to_spark", ("leave_to_spark+filter",))
+
+
+@pytest.mark.parametrize("hint", [None, "shuffle_hash"])
+def test_a_shuffled_hash_join_of_sparks_leaves_only_the_filter_open_and_has_its_price(hint: str | None) -> None:
+    decision = _decision(Strategy.LEAVE_TO_SPARK, False, hint=hint, spark_strategy=Strategy.SHUFFLED_HASH)
+    join = join_of(decision, _priced(**_ALL, shuffled_hash=5.0))
+    assert (join.chosen, join.alternatives) == ("leave_to_spark", ("leave_to_spark+filter",))
+    assert join.prices["leave_to_spark"] == 5.0
+    assert join.plan.option == "shuffled_hash"
 
 
 _FIRST = Join(

@@ -26,7 +26,8 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
     val filterRefusal = if (option.withFilter) obstacles.ofFilter(method.getOrElse(facts.sparkMethod)) else None
     val buildFilter = option.withFilter && filterRefusal.isEmpty
     def isForcedOver(weighed: WeighedOption): Boolean =
-      weighed.costMillis.isDefined && (reason == forced || filterRefusal.isEmpty && weighed.option.withFilter != buildFilter)
+      if (weighed.costMillis.isDefined) reason == forced || filterRefusal.isEmpty && weighed.option.withFilter != buildFilter
+      else weighed.option.withFilter && weighed.reason.code == ReasonCode.NoTargetScan && isForcedToStart
     unstarted.copy(
       facts = facts,
       method = method,
@@ -37,6 +38,9 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
     )
   }
 
+  /** Whether the probe side started without a filter because an option that needs none was forced: its scans cannot be reached any more. */
+  private def isForcedToStart: Boolean = facts.waiting.exists(wait => !wait.waits && wait.reason == forced)
+
   /** Whether the option needs a probe side that waits, and if so, whether that is possible; none if the model decides.
     *
     * @param modelled
@@ -44,12 +48,13 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
     */
   def waiting(modelled: WaitDecision): Option[WaitDecision] = {
     val broadcastsAnew = option.method == ForcedMethod.Broadcast && facts.sparkStrategy != Strategy.Broadcast
-    if (option.withFilter || broadcastsAnew) {
+    val isNeeded = option.withFilter || broadcastsAnew
+    if (!isNeeded && option.method == ForcedMethod.OfModel) None
+    else {
       // The size of the filter is not known yet.
       val obstacle = FilterChoice.illegal(facts, FilterSize(0, exact = true), thresholds)
-      Some(modelled.copy(waits = obstacle.isEmpty, reason = obstacle.getOrElse(forced)))
-    } else if (option.method == ForcedMethod.OfModel) None
-    else Some(modelled.copy(waits = false, reason = forced))
+      Some(modelled.copy(waits = isNeeded && obstacle.isEmpty, reason = obstacle.getOrElse(forced)))
+    }
   }
 
   /** A join of two shuffles needs no probe side that has not started; a broadcast does. */

@@ -243,7 +243,8 @@ final case class MemoryFacts(limitBytes: Long, heldBytes: Long, taskBytes: Optio
   * @param hint
   *   the user's own join hint, if any
   * @param sparkStrategy
-  *   what Spark would do by itself; `LeaveToSpark` also means a shuffled hash join that AQE requests with its own hint
+  *   what Spark would do by itself; `LeaveToSpark` means a method that the plugin does not price, such as a shuffled hash join that hashes the
+  *   other side
   * @param canBroadcast
   *   whether the join type and the session allow a broadcast of the build side
   * @param filterObstacle
@@ -274,7 +275,9 @@ final case class JoinFacts(
 
   /** The method of Spark's own plan. */
   def sparkMethod: Method =
-    if (sparkStrategy == Strategy.Broadcast || build.alreadyBroadcast) Method.Broadcast else Method.SortMerge
+    if (sparkStrategy == Strategy.Broadcast || build.alreadyBroadcast) Method.Broadcast
+    else if (sparkStrategy == Strategy.ShuffledHash) Method.ShuffledHash
+    else Method.SortMerge
 
   /** Whether the probe side's scan cannot start before the build side has finished, whatever is decided, as below a broadcast join. */
   def probeWaitsAnyway: Boolean = sparkStrategy == Strategy.Broadcast && probe.exchanges == 0

@@ -93,9 +93,8 @@ object WaitPrice {
   private def savingNanos(decision: JoinDecision, thresholds: Thresholds): Double = {
     val facts = decision.facts
     val model = new CostModel(facts, decision.passRate, FilterSize.of(facts.build, thresholds), thresholds)
-    val ofSpark = if (facts.sparkStrategy == Strategy.Broadcast) Method.Broadcast else Method.SortMerge
-    val taken = JoinOption(decision.method.getOrElse(ofSpark), decision.buildFilter)
-    if (taken == JoinOption.ShuffledHash) 0 else model.price(JoinOption(ofSpark, withFilter = false)) - model.price(taken)
+    val taken = JoinOption(decision.method.getOrElse(facts.sparkMethod), decision.buildFilter)
+    if (taken == JoinOption.ShuffledHash) 0 else model.price(JoinOption(facts.sparkMethod, withFilter = false)) - model.price(taken)
   }
 
   private def slots(facts: WaitFacts): Double = math.max(1, facts.join.cluster.slots).toDouble

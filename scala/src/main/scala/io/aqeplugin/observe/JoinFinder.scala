@@ -63,7 +63,7 @@ object JoinFinder {
     case _ => None
   }
 
-  private[observe] def sideOf(buildSide: BuildSide): Side = buildSide match {
+  private[aqeplugin] def sideOf(buildSide: BuildSide): Side = buildSide match {
     case BuildLeft  => Side.Left
     case BuildRight => Side.Right
   }

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
-import org.apache.spark.sql.execution.joins.SortMergeJoinExec
+import org.apache.spark.sql.execution.joins.{ShuffledHashJoinExec, SortMergeJoinExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 
@@ -106,7 +106,8 @@ private[rules] final class JoinEstimator(
   def rowsOf(stage: QueryStageExec): Double = estimates(stage).rows
 
   /** What is known now, with the filters of the joins that were judged before, and without a wait decision. */
-  def unweighed(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts =
+  def unweighed(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {
+    val hint = authorHint(join)
     JoinFacts(
       context.state.nameOf(join.id),
       join.kind,
@@ -115,16 +116,21 @@ private[rules] final class JoinEstimator(
       buildFacts(join, buildSide, site),
       probeFacts(join, buildSide, site, estimates),
       context.cluster.facts,
-      authorHint(join),
-      join.sparkStrategy,
+      hint,
+      sparkStrategy(join, buildSide, hint),
       SparkThreshold.mayBroadcast(join.kind, buildSide),
       site.obstacle,
       orderUsed = usedOrder.of(join.node)
     )
+  }
 
   /** The facts of a join without any measurement. */
   def unmeasured(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =
-    estimate.copy(probe = estimate.probe.withoutKeys, sparkStrategy = join.sparkStrategy, filterObstacle = site.obstacle)
+    estimate.copy(
+      probe = estimate.probe.withoutKeys,
+      sparkStrategy = sparkStrategy(join, estimate.buildSide, estimate.hint),
+      filterObstacle = site.obstacle
+    )
 
   private def probeFacts(join: FoundJoin, buildSide: Side, site: JoinSite, estimates: SizeEstimator): ProbeFacts = {
     val probe = join.child(buildSide.other)
@@ -264,6 +270,13 @@ private[rules] final class JoinEstimator(
         conf.getConf(SQLConf.LEAF_NODE_DEFAULT_PARALLELISM)
       ).getOrElse(context.sparkContext.defaultParallelism)
     scanTasks(bytes, leastTasks, conf.filesMaxPartitionBytes, conf.filesOpenCostInBytes)
+  }
+
+  /** Of a hash join without a hint, the sides may be sorted once their sizes are known. */
+  private def sparkStrategy(join: FoundJoin, buildSide: Side, hint: Option[String]): Strategy = join.node match {
+    case hashed: ShuffledHashJoinExec if hint.isDefined =>
+      if (JoinFinder.sideOf(hashed.buildSide) == buildSide) Strategy.ShuffledHash else Strategy.LeaveToSpark
+    case _ => join.sparkStrategy
   }
 
   private def authorHint(join: FoundJoin): Option[String] = context.state.decision(context.state.nameOf(join.id)) match {

@@ -14,15 +14,14 @@ import io.aqeplugin.decide.{JoinDecision, Method, ReasonCode, Side, Strategy}
   */
 private[rules] final case class PlannerHints(build: Option[JoinStrategyHint], probe: Option[JoinStrategyHint]) {
 
-  /** The strategy that Spark chooses. `LeaveToSpark` is a shuffled hash join: `SHUFFLE_HASH` takes precedence over a broadcast,
-    * `PREFER_SHUFFLE_HASH` only over a sort-merge join.
+  /** The strategy that Spark chooses. `SHUFFLE_HASH` takes precedence over a broadcast, `PREFER_SHUFFLE_HASH` only over a sort-merge join.
     *
     * @param broadcastsBySize
     *   whether Spark would broadcast the build side without hints
     */
   def sparkStrategy(broadcastsBySize: Boolean): Strategy =
     if (broadcastsBySize && !build.contains(SHUFFLE_HASH)) Strategy.Broadcast
-    else if (build.contains(SHUFFLE_HASH) || build.contains(PREFER_SHUFFLE_HASH)) Strategy.LeaveToSpark
+    else if (build.contains(SHUFFLE_HASH) || build.contains(PREFER_SHUFFLE_HASH)) Strategy.ShuffledHash
     else Strategy.PlainSortMerge
 
   /** The hint on the build side that the decision needs; none if Spark carries it out without one. */

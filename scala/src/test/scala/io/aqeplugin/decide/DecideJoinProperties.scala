@@ -95,7 +95,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAllDecisions { (facts, _, decision) =>
       if (facts.hint.isDefined || facts.build.rows < 0) assert(decision.choice == Strategy.LeaveToSpark)
       else if (facts.probe.started) assert(Set[Strategy](Strategy.LeaveToSpark, Strategy.ShuffledHash)(decision.choice))
-      else if (facts.sparkStrategy != Strategy.LeaveToSpark) assert(decision.choice != Strategy.LeaveToSpark)
+      else if (DecideJoin.whyFixed(facts).isEmpty) assert(decision.choice != Strategy.LeaveToSpark)
     }
   }
 

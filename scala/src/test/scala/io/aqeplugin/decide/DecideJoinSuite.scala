@@ -250,6 +250,14 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.OtherStrategy && decision.buildFilter)
   }
 
+  for (hint <- Seq(None, Some("shuffle_hash")))
+    test(s"a shuffled hash join of Spark's stays and is priced as one, ${hint.fold("as AQE wants")(_ => "as its author wants")}") {
+      val decision = decide(Typical.copy(sparkStrategy = Strategy.ShuffledHash, hint = hint))
+      assert(decision.choice == Strategy.LeaveToSpark && decision.facts.sparkMethod == Method.ShuffledHash)
+      val price = decision.options.find(_.option == JoinOption.ShuffledHash).flatMap(_.costMillis)
+      assert(decision.filterReason.code == ReasonCode.FilterPays && decision.filterReason.limit == price)
+    }
+
   test("an obstacle in the plan is the reason against the filter") {
     val decision = decide(Typical.copy(filterObstacle = Some(ReasonCode.ReusedExchange)))
     assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.ReusedExchange)

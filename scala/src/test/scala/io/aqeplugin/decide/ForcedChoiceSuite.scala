@@ -56,13 +56,28 @@ class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     forAllForced { (facts, option, thresholds, decision) =>
       val model = DecideJoin.decide(facts.copy(probe = facts.probe.copy(started = false)), thresholds)
       decision.options.zip(model.options).foreach { case (weighed, modelled) =>
-        val isForcedOver = weighed.costMillis.isDefined &&
+        val isAllowed = weighed.costMillis.isDefined &&
           (decision.reason.code == ReasonCode.Forced ||
             decision.buildFilter == option.withFilter && weighed.option.withFilter != option.withFilter)
+        val isForcedOver = isAllowed || modelled.reason.code == ReasonCode.NoTargetScan && isForcedToStart(facts)
         assert(weighed.reason == (if (isForcedOver) Reason(ReasonCode.Forced, confKey = "spark.aqePlugin.force") else modelled.reason))
       }
     }
   }
+
+  private def isForcedToStart(facts: JoinFacts): Boolean =
+    facts.waiting.exists(wait => !wait.waits && wait.reason.code == ReasonCode.Forced)
+
+  for (option <- Seq(ForcedOption.PlainSortMerge, ForcedOption.LeaveToSpark, ForcedOption.ShuffledHash))
+    test(s"after ${option.name} was forced, filters are missing because of that and not for want of a scan") {
+      val started = Typical.probe.copy(targets = 0, started = true)
+      val decision = decide(Typical.copy(probe = started, waiting = Some(waits(Typical, option))), option)
+      val refused = decision.options.filter(_.option.withFilter)
+      assert(refused.size == 3 && refused.forall(one => one.reason.code == ReasonCode.Forced && one.costMillis.isEmpty))
+      val unreached = Typical.copy(probe = started.copy(started = false))
+      val without = decide(unreached.copy(waiting = Some(waits(unreached, option))), option)
+      assert(without.options.filter(_.option.withFilter).forall(_.reason.code == ReasonCode.NoTargetScan))
+    }
 
   test("a filter is forced only where it is legal; else the reason is the obstacle") {
     forAllForced { (facts, option, thresholds, decision) =>

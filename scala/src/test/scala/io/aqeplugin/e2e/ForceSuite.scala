@@ -1,5 +1,7 @@
 package io.aqeplugin.e2e
 
+import scala.jdk.CollectionConverters._
+
 import com.fasterxml.jackson.databind.JsonNode
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
@@ -113,6 +115,16 @@ class ForceSuite extends AnyFunSuite with PluginSession {
       assert(decision.path("filterReason").path("code").asText == "FORCED", decision)
     }
   }
+
+  for (option <- Seq(ForcedOption.PlainSortMerge, ForcedOption.ShuffledHash, ForcedOption.LeaveToSpark))
+    test(s"a join that is forced to ${option.name} has no filter because of that") {
+      withConf("spark.sql.autoBroadcastJoinThreshold" -> "1", "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "1") {
+        val id = "inner:k=dk"
+        val decision = decisions(forced(id, option, "SELECT * FROM fact JOIN dim ON k = dk"))(id)
+        val filtered = decision.path("options").elements.asScala.filter(_.path("withFilter").asBoolean).toSeq
+        assert(filtered.map(_.path("reason").path("code").asText) == Seq("FORCED", "FORCED", "FORCED"), decision.toPrettyString)
+      }
+    }
 
   test("a broadcast above the memory limit is refused with the measured bytes") {
     withConf(

@@ -19,10 +19,12 @@ class AuthorHintSuite extends AnyFunSuite {
 
   private type HintedSide = (LogicalPlan, Option[JoinStrategyHint])
 
-  private def authorHint(left: HintedSide, right: HintedSide): Option[String] = {
+  private def joined(left: HintedSide, right: HintedSide): Join = {
     def info(side: HintedSide): Option[HintInfo] = side._2.map(hint => HintInfo(strategy = Some(hint)))
-    AuthorHint.of(Join(left._1, right._1, Inner, None, JoinHint(info(left), info(right))))
+    Join(left._1, right._1, Inner, None, JoinHint(info(left), info(right)))
   }
+
+  private def authorHint(left: HintedSide, right: HintedSide): Option[String] = AuthorHint.of(joined(left, right))
 
   test("a join without hints has no author's hint") {
     assert(authorHint(finished -> None, unrun -> None).isEmpty)
@@ -44,6 +46,12 @@ class AuthorHintSuite extends AnyFunSuite {
       assert(authorHint(finished -> Some(hint), unrun -> None).isEmpty)
       assert(authorHint(finished -> Some(hint), finished -> Some(hint)).isEmpty)
     }
+
+  test("a SHUFFLE_HASH that was seen before its side ran stays the author's") {
+    val join = joined(unrun -> Some(SHUFFLE_HASH), unrun -> None)
+    assert(AuthorHint.of(join).contains("shuffle_hash"))
+    assert(AuthorHint.of(join.withNewChildren(Seq(finished, finished)).asInstanceOf[Join]).contains("shuffle_hash"))
+  }
 
   test("AQE's hint on one side does not hide the author's on the other") {
     assert(authorHint(finished -> Some(NO_BROADCAST_HASH), unrun -> Some(SHUFFLE_MERGE)).contains("merge"))

@@ -33,6 +33,13 @@ class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
   private def choices(ran: Ran): Seq[(String, Boolean)] =
     ran.decided.map(_.decision).map(d => d.path("choice").asText -> (d.path("reason").path("code").asText == "HINT"))
 
+  /** What Spark does by itself, as the decisions say. */
+  private def ofSpark(ran: Ran): Seq[String] = ran.decided.map(_.decision.path("facts").path("sparkStrategy").asText).map {
+    case "plain_sort_merge" => "merge"
+    case "shuffled_hash"    => "shuffle_hash"
+    case other              => other
+  }
+
   test("a build side with mostly empty partitions is broadcast where that is cheaper") {
     withConf(ManyPartitions, Threshold -> "1", BroadcastPays) {
       val result = sameRows(spark.sql(selective("")))
@@ -72,6 +79,18 @@ class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
         val result = sameRows(spark.sql(selective(s"/*+ $hint */")))
         assert(choices(result) == Seq("leave_to_spark" -> true), result.decided)
         assert(joinsOf(result) == Seq(join))
+        assert(ofSpark(result) == Seq(join))
+      }
+    }
+
+  for (hint <- Seq("SHUFFLE_HASH(dim)", "SHUFFLE_MERGE(dim)", "BROADCAST(dim)"); explained <- Seq(false, true))
+    test(s"the author's hint $hint is recorded as such ${if (explained) "after an explain" else "without an explain"}") {
+      withConf(ManyPartitions, Threshold -> "1", BroadcastPays) {
+        val frame = spark.sql(selective(s"/*+ $hint */"))
+        if (explained) frame.queryExecution.executedPlan.foreach(_ => ())
+        val result = ran(frame)
+        assert(choices(result) == Seq("leave_to_spark" -> true), result.decided)
+        assert(ofSpark(result) == joinsOf(result))
       }
     }
 }

@@ -61,9 +61,9 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
 
   for (
     (hint, threshold, strategy) <- Seq(
-      (PREFER_SHUFFLE_HASH, "1", Strategy.LeaveToSpark),
+      (PREFER_SHUFFLE_HASH, "1", Strategy.ShuffledHash),
       (PREFER_SHUFFLE_HASH, "10m", Strategy.Broadcast),
-      (SHUFFLE_HASH, "10m", Strategy.LeaveToSpark),
+      (SHUFFLE_HASH, "10m", Strategy.ShuffledHash),
       (NO_BROADCAST_HASH, "10m", Strategy.Broadcast)
     )
   )
@@ -80,9 +80,9 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
           FinishedJoin.of(hinted.join, Side.Right, hinted.site).flatMap(_.facts(bySize.estimate, Mode.Apply, TableStatistics.None))
         assert(ofLogical.map(_.sparkStrategy).contains(strategy))
         assert(ofLogical == ofPhysical)
-        val ofAuthor = bySize.estimate.copy(hint = Some("SHUFFLE_HASH"))
+        val ofAuthor = bySize.estimate.copy(hint = Some("MERGE"))
         val authors = FinishedJoin.of(hinted.join, Side.Right, hinted.site).flatMap(_.facts(ofAuthor, Mode.Apply, TableStatistics.None))
-        assert(authors.exists(_.sparkStrategy != Strategy.LeaveToSpark))
+        assert(authors.map(_.sparkStrategy).contains(ofAuthor.sparkStrategy))
       }
     }
 

@@ -54,7 +54,7 @@ class PlannerHintsSuite extends AnyFunSuite {
 
   test("without a broadcast, a join for which AQE prefers hashing is hashed") {
     assert(missing(PlainSortMerge, Broadcast, build = Some(PREFER_SHUFFLE_HASH)).contains(SHUFFLE_HASH))
-    assert(missing(LeaveToSpark, LeaveToSpark, build = Some(PREFER_SHUFFLE_HASH)).isEmpty)
+    assert(missing(LeaveToSpark, ShuffledHash, build = Some(PREFER_SHUFFLE_HASH)).isEmpty)
   }
 
   test("the plugin's hint is not set twice") {
@@ -72,7 +72,7 @@ class PlannerHintsSuite extends AnyFunSuite {
 
   test("the decision's hint replaces AQE's on the build side") {
     val hint = JoinHint(info(None), info(Some(PREFER_SHUFFLE_HASH)))
-    assert(PlannerHints.carryOut(decision(Broadcast, LeaveToSpark), hint).rightHint == info(Some(BROADCAST)))
+    assert(PlannerHints.carryOut(decision(Broadcast, ShuffledHash), hint).rightHint == info(Some(BROADCAST)))
   }
 
   test("hints that already carry out the decision stay unchanged") {
