@@ -264,6 +264,6 @@ def _no_decision(log: str, query: int | None, known: Set[int]) -> NoDataError:
         )
         return NoDataError(f"{log}: no decision of aqe-plugin for query {query} in it; it has those of {found}.")
     return NoDataError(
-        f"{log}: no decision of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin doctor checks it) "
-        "and spark.aqePlugin.mode observe or apply?"
+        f"{log}: no decision of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin doctor checks it), "
+        "spark.aqePlugin.mode observe or apply, and spark.sql.adaptive.enabled true?"
     )

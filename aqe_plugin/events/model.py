@@ -330,6 +330,11 @@ class JoinDecision:
     pass_rate_source: str | None
     options: tuple[WeighedOption, ...]
 
+    @property
+    def join_id(self) -> str:
+        """The join's id, by which ``spark.aqePlugin.force`` names it."""
+        return self.facts.join_id
+
 
 @dataclass(frozen=True, slots=True)
 class FilterPlanned:

@@ -85,13 +85,15 @@ def query_line(query: QueryStory) -> Segments:
 
 
 def join_line(join: JoinStory) -> Segments:
-    """The choice, the keys, and the main reason: why a filter was built, else why the choice was made."""
+    """The choice, the keys, and why a filter was built, or else why the choice was made and why there is no filter."""
     decision = join.decision
-    reason = decision.filter_reason if decision.build_filter else decision.reason
+    reason = describe_reason(decision.filter_reason if decision.build_filter else decision.reason)
+    unfiltered = "" if decision.build_filter else describe_reason(decision.filter_reason)
     return (
         (describe_strategy(decision.choice, decision.build_filter), _STYLES[decision.choice]),
         (f"  {visible(', '.join(decision.facts.keys))}  ", ""),
-        (visible(describe_reason(reason)), "dim"),
+        (visible(reason), "dim"),
+        (f"; no filter: {visible(unfiltered)}" if unfiltered not in ("", reason) else "", "dim"),
     )
 
 

@@ -179,7 +179,7 @@ def test_explain_of_a_log_without_decisions_lists_possible_causes(tmp_path: Path
     assert code == 4
     assert err == (
         f"{path}: no decision of aqe-plugin in it. Were the queries run with the plugin "
-        "(aqe-plugin doctor checks it) and spark.aqePlugin.mode observe or apply?\n"
+        "(aqe-plugin doctor checks it), spark.aqePlugin.mode observe or apply, and spark.sql.adaptive.enabled true?\n"
     )
 
 

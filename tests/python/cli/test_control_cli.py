@@ -306,6 +306,7 @@ def test_a_missing_or_foreign_jar_gives_one_line(conf: Path, tmp_path: Path, ans
         "",
         f"{gone}: no such file. Give --jar with the path of a jar; `aqe-plugin jar-path` names ours.\n",
     )
+    Path(other).touch()
     assert answer("install", "--target", str(conf), "--jar", other) == (
         5,
         "",

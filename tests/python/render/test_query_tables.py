@@ -91,6 +91,15 @@ def test_in_short_a_query_and_each_of_its_joins_limits_and_predicates_is_a_line(
     assert (limit.startswith("  limit of the query"), predicate.startswith("  scan of ")) == (True, True)
 
 
+def test_in_short_a_join_without_a_filter_says_why_once() -> None:
+    missing = Reason("NO_TARGET_SCAN", 0.0, 1.0, "scans", "")
+    unwanted = replace(DECISION, build_filter=False, filter_reason=missing)
+    join = lines(replace(story(), joins=(JoinStory(unwanted, (), ()),)))[1]
+    assert join.endswith(f"{describe_reason(DECISION.reason)}; no filter: {describe_reason(missing)}")
+    alike = replace(unwanted, reason=missing)
+    assert "no filter" not in lines(replace(story(), joins=(JoinStory(alike, (), ()),)))[1]
+
+
 def test_in_short_what_went_wrong_is_told() -> None:
     assert lines(story(has_ended=False))[0].endswith(": no outcome yet")
     failed = replace(story(), error="Job aborted", ended=replace(ended(), errors=2, planned=3, applied=1))

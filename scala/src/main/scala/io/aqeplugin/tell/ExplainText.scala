@@ -44,8 +44,8 @@ object ExplainText {
 
   def reason(reason: Reason): String = {
     val numbers = (reason.measured, reason.limit) match {
-      case (Some(measured), Some(limit)) => s" ${number(measured)} against ${number(limit)} ${reason.unit}"
-      case (Some(measured), None)        => s" ${number(measured)} ${reason.unit}"
+      case (Some(measured), Some(limit)) => s" ${Quantity.of(measured, reason.unit)} against ${Quantity.of(limit, reason.unit)}"
+      case (Some(measured), None)        => s" ${Quantity.of(measured, reason.unit)}"
       case _                             => ""
     }
     val key = if (reason.confKey.isEmpty) "" else s", ${reason.confKey}"
@@ -57,6 +57,5 @@ object ExplainText {
     if (rate > 0) s", up to ${percent(math.min(1.0, rate))} for other uses of the scan" else ""
   }
 
-  private def number(value: Double): String = if (value == math.rint(value) && value.abs < 1e15) f"$value%.0f" else f"$value%.3f"
   private def percent(ratio: Double): String = f"${ratio * 100}%.2f %%"
 }

@@ -4,6 +4,7 @@ import java.util.Locale
 
 import scala.xml.Node
 
+import io.aqeplugin.tell.Quantity
 import io.aqeplugin.tell.ui.Html.el
 
 /** Small horizontal bars, drawn without a script. The numbers are beside them as text. */

@@ -4,6 +4,7 @@ import scala.xml.Node
 
 import org.apache.spark.ui.aqeplugin.Formats
 
+import io.aqeplugin.tell.Quantity
 import io.aqeplugin.tell.ui.Html._
 
 /** The tab's first page: totals of the application, then its queries, latest first. */

@@ -6,6 +6,7 @@ import org.apache.spark.ui.aqeplugin.Formats
 
 import io.aqeplugin.decide._
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
+import io.aqeplugin.tell.Quantity
 import io.aqeplugin.tell.ui.Html._
 
 /** The page of one query: each join with its options, reasons, and the outcomes of its filters; the query's limits and inferred predicates. */

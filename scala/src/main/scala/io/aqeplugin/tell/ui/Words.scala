@@ -4,6 +4,7 @@ import scala.xml.Node
 
 import io.aqeplugin.decide._
 import io.aqeplugin.infer.InferredBy
+import io.aqeplugin.tell.Quantity
 import io.aqeplugin.tell.ui.Html.{el, text}
 
 /** Decisions as text. */

@@ -1,4 +1,4 @@
-package io.aqeplugin.tell.ui
+package io.aqeplugin.tell
 
 import java.util.Locale
 
