@@ -60,9 +60,12 @@ def test_a_join_left_to_spark_has_sparks_option(replay: SparkReplay) -> None:
     few_keys = replace(FACTS.build, keys=replace(FACTS.build.keys, origin_distinct=450_000))
     hinted = replace(FACTS, build=few_keys, hint="merge")
     unpriced = replace(FACTS, spark_strategy=Strategy.LEAVE_TO_SPARK)
-    ((one, other),) = replay([hinted, unpriced], [{}])
+    hashed = replace(hinted, hint="shuffle_hash", spark_strategy=Strategy.SHUFFLED_HASH)
+    ((one, other, its_own),) = replay([hinted, unpriced, hashed], [{}])
     assert one.option == JoinOption(Strategy.FILTERED_SORT_MERGE, True)
     assert other.option is None
+    assert its_own.option == JoinOption(Strategy.SHUFFLED_HASH, True)
+    assert its_own.option in its_own.prices
 
 
 def test_a_price_is_the_sum_of_its_groups_at_any_scale(replay: SparkReplay) -> None:

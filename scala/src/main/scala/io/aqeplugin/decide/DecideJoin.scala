@@ -27,10 +27,10 @@ object DecideJoin {
   private[aqeplugin] def whyFixed(facts: JoinFacts): Option[Reason] =
     if (facts.hint.isDefined) Some(Reason(ReasonCode.Hint))
     else if (facts.build.rows < 0) Some(Reason(ReasonCode.FactsMissing))
-    else if (Unchanged(facts.sparkStrategy)) Some(Reason(ReasonCode.OtherStrategy))
+    else if (KeptStrategies(facts.sparkStrategy)) Some(Reason(ReasonCode.OtherStrategy))
     else None
 
-  private val Unchanged: Set[Strategy] = Set(Strategy.ShuffledHash, Strategy.LeaveToSpark)
+  private val KeptStrategies: Set[Strategy] = Set(Strategy.ShuffledHash, Strategy.LeaveToSpark)
 
   /** The decision for a join that is left alone for `reason` before its build side was measured: prices are estimates, and there is no
     * filter.

@@ -243,8 +243,8 @@ final case class MemoryFacts(limitBytes: Long, heldBytes: Long, taskBytes: Optio
   * @param hint
   *   the user's own join hint, if any
   * @param sparkStrategy
-  *   what Spark would do by itself; `LeaveToSpark` means a method that the plugin does not price, such as a shuffled hash join that hashes the
-  *   other side
+  *   what Spark would do by itself; `LeaveToSpark` means a join that is not priced or that no hint can change: a shuffled hash join that hashes the
+  *   other side, a cached build side, a join by a range
   * @param canBroadcast
   *   whether the join type and the session allow a broadcast of the build side
   * @param filterObstacle

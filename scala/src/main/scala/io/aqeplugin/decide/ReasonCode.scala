@@ -50,7 +50,7 @@ object ReasonCode {
   case object AlreadyBroadcast
       extends ReasonCode("ALREADY_BROADCAST", Strategy, "the build side is broadcast already, so the join stays a broadcast join")
   case object OtherStrategy
-      extends ReasonCode("OTHER_STRATEGY", Strategy, "Spark keeps a strategy that the plugin does not price or cannot change")
+      extends ReasonCode("OTHER_STRATEGY", Strategy, "Spark keeps a strategy that the plugin does not change")
   case object ProbeStarted extends ReasonCode("PROBE_STARTED", Any, "the probe side has started, so nothing can be saved on it")
   case object FactsMissing extends ReasonCode("FACTS_MISSING", Any, "the row counts that the price depends on are unknown")
 

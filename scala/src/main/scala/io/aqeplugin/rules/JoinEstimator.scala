@@ -272,7 +272,7 @@ private[rules] final class JoinEstimator(
     scanTasks(bytes, leastTasks, conf.filesMaxPartitionBytes, conf.filesOpenCostInBytes)
   }
 
-  /** Of a hash join without a hint, the sides may be sorted once their sizes are known. */
+  /** A hinted hash join stays one. Without a hint, Spark may sort the sides instead once it knows their sizes. */
   private def sparkStrategy(join: FoundJoin, buildSide: Side, hint: Option[String]): Strategy = join.node match {
     case hashed: ShuffledHashJoinExec if hint.isDefined =>
       if (JoinFinder.sideOf(hashed.buildSide) == buildSide) Strategy.ShuffledHash else Strategy.LeaveToSpark

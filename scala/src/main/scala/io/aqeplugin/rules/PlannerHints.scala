@@ -15,14 +15,20 @@ import io.aqeplugin.decide.{JoinDecision, Method, ReasonCode, Side, Strategy}
 private[rules] final case class PlannerHints(build: Option[JoinStrategyHint], probe: Option[JoinStrategyHint]) {
 
   /** The strategy that Spark chooses. `SHUFFLE_HASH` takes precedence over a broadcast, `PREFER_SHUFFLE_HASH` only over a sort-merge join.
+    * Where both sides have such a hint, Spark hashes the smaller one, which may be the probe side: that is `LeaveToSpark`.
     *
     * @param broadcastsBySize
     *   whether Spark would broadcast the build side without hints
+    * @param mayHash
+    *   whether Spark can hash the build side of such a join partition by partition
     */
-  def sparkStrategy(broadcastsBySize: Boolean): Strategy =
+  def sparkStrategy(broadcastsBySize: Boolean, mayHash: Boolean): Strategy =
     if (broadcastsBySize && !build.contains(SHUFFLE_HASH)) Strategy.Broadcast
-    else if (build.contains(SHUFFLE_HASH) || build.contains(PREFER_SHUFFLE_HASH)) Strategy.ShuffledHash
-    else Strategy.PlainSortMerge
+    else if (!mayHash || !isHashed(build)) Strategy.PlainSortMerge
+    else if (isHashed(probe)) Strategy.LeaveToSpark
+    else Strategy.ShuffledHash
+
+  private def isHashed(side: Option[JoinStrategyHint]): Boolean = side.exists(PlannerHints.OfHashed(_))
 
   /** The hint on the build side that the decision needs; none if Spark carries it out without one. */
   def missing(decision: JoinDecision): Option[JoinStrategyHint] = {
@@ -44,6 +50,8 @@ private[rules] final case class PlannerHints(build: Option[JoinStrategyHint], pr
 private[rules] object PlannerHints {
 
   val Empty: PlannerHints = PlannerHints(None, None)
+
+  private val OfHashed: Set[JoinStrategyHint] = Set(SHUFFLE_HASH, PREFER_SHUFFLE_HASH)
 
   def of(hint: JoinHint, buildSide: Side): PlannerHints = {
     val (left, right) = (hint.leftHint.flatMap(_.strategy), hint.rightHint.flatMap(_.strategy))

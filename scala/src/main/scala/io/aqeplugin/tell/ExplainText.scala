@@ -9,12 +9,14 @@ object ExplainText {
     val facts = decision.facts
     s"query $executionId, join ${facts.joinId}: ${decision.choice.name} (${reason(decision.reason)}); " +
       s"filter ${if (decision.buildFilter) "yes" else "no"} (${reason(decision.filterReason)}); " +
-      s"build ${facts.buildSide.name} ${facts.build.rows} rows${tableRows(facts.build)}, ${facts.build.memoryBytes} bytes in memory, " +
-      s"probe ${facts.probe.rows} rows${of(facts.probe.rowsSource)}, " +
+      s"build ${facts.buildSide.name} ${rows(facts.build.rows)}${tableRows(facts.build)}, " +
+      s"${Quantity.of(facts.build.memoryBytes, "bytes")} in memory, probe ${rows(facts.probe.rows)}${of(facts.probe.rowsSource)}, " +
       s"pass rate ${percent(decision.passRate)} (${decision.passRateSource.name})${forOthers(decision)}"
   }
 
-  private def tableRows(build: BuildFacts): String = build.originRows.fold("")(rows => s" of $rows${of(build.originRowsSource)}")
+  private def tableRows(build: BuildFacts): String =
+    build.originRows.fold("")(rows => s" of ${Quantity.of(rows, "")}${of(build.originRowsSource)}")
+  private def rows(count: Long): String = Quantity.of(count, "rows")
   private def of(source: Option[EstimateSource]): String = source.fold("")(known => s" (${known.name})")
 
   /** A join's line in EXPLAIN, with what Spark by itself does. */
@@ -44,7 +46,7 @@ object ExplainText {
 
   def reason(reason: Reason): String = {
     val numbers = (reason.measured, reason.limit) match {
-      case (Some(measured), Some(limit)) => s" ${Quantity.of(measured, reason.unit)} against ${Quantity.of(limit, reason.unit)}"
+      case (Some(measured), Some(limit)) => s" ${Quantity.against(measured, limit, reason.unit)}"
       case (Some(measured), None)        => s" ${Quantity.of(measured, reason.unit)}"
       case _                             => ""
     }

@@ -8,28 +8,39 @@ object Quantity {
   private val Thousands = Seq("", "k", "M", "G", "T", "P")
 
   /** `value` in a unit of [[io.aqeplugin.decide.Reason]]. */
-  def of(value: Double, unit: String): String = unit match {
-    case "bytes"  => scaled(value, 1024, BinaryUnits)
-    case "millis" => if (value.abs < 1000) s"${format("%,.0f", value)} ms" else s"${format("%,.1f", value / 1000)} s"
-    case "ratio"  => s"${format(if (value != 0 && value.abs < 0.001) "%.4f" else "%.1f", value * 100)} %"
-    case ""       => count(value)
-    case other    => s"${count(value)} $other"
+  def of(value: Double, unit: String): String = of(value, unit, moreDigits = 0)
+
+  /** A measured value and its limit, with as many more digits as make different numbers look different: `71.8 ms against 72.3 ms`. */
+  def against(measured: Double, limit: Double, unit: String): String = {
+    def shown(moreDigits: Int): Seq[String] = Seq(measured, limit).map(of(_, unit, moreDigits))
+    val digits = Iterator.range(0, MostMoreDigits).find(more => measured == limit || shown(more).distinct.size > 1)
+    shown(digits.getOrElse(MostMoreDigits)).mkString(" against ")
+  }
+
+  private def of(value: Double, unit: String, moreDigits: Int): String = unit match {
+    case "bytes"  => scaled(value, 1024, BinaryUnits, moreDigits)
+    case "millis" => if (value.abs < 1000) s"${number(value, moreDigits)} ms" else s"${number(value / 1000, 1 + moreDigits)} s"
+    case "ratio"  => s"${number(value * 100, (if (value != 0 && value.abs < 0.001) 4 else 1) + moreDigits)} %"
+    case ""       => count(value, moreDigits)
+    case other    => s"${count(value, moreDigits)} $other"
   }
 
   def of(value: Long, unit: String): String = of(value.toDouble, unit)
 
   def percent(share: Double): String = of(share, "ratio")
 
-  private def count(value: Double): String =
-    if (value.abs >= 10000) scaled(value, 1000, Thousands)
-    else format(if (value.isWhole) "%,.0f" else "%,.2f", value)
+  private def count(value: Double, moreDigits: Int): String =
+    if (value.abs >= 10000) scaled(value, 1000, Thousands, moreDigits)
+    else number(value, if (value.isWhole) 0 else 2 + moreDigits)
 
-  private def scaled(value: Double, step: Int, suffixes: Seq[String]): String = {
+  private def scaled(value: Double, step: Int, suffixes: Seq[String], moreDigits: Int): String = {
     val powers = Iterator.iterate(value)(_ / step).zip(suffixes.iterator)
-    val (number, suffix) = powers.find(_._1.abs < step).getOrElse(value / math.pow(step.toDouble, suffixes.size - 1.0) -> suffixes.last)
+    val (scaled, suffix) = powers.find(_._1.abs < step).getOrElse(value / math.pow(step.toDouble, suffixes.size - 1.0) -> suffixes.last)
     val whole = suffix == suffixes.head
-    s"${format(if (whole) "%,.0f" else "%,.1f", number)} $suffix".trim
+    s"${number(scaled, if (!whole) 1 + moreDigits else if (value.isWhole) 0 else moreDigits)} $suffix".trim
   }
 
-  private def format(pattern: String, value: Double): String = pattern.formatLocal(Locale.ROOT, value)
+  private def number(value: Double, digits: Int): String = s"%,.${digits}f".formatLocal(Locale.ROOT, value)
+
+  private val MostMoreDigits = 15
 }

@@ -258,6 +258,14 @@ class DecideJoinSuite extends AnyFunSuite {
       assert(decision.filterReason.code == ReasonCode.FilterPays && decision.filterReason.limit == price)
     }
 
+  test("a shuffled hash join of Spark's has its price whatever the memory of a task, of which it takes its part") {
+    for (memory <- Seq(None, LargeForATask, Typical.memory)) {
+      val decision = decide(Typical.copy(sparkStrategy = Strategy.ShuffledHash, memory = memory))
+      assert(decision.options.filter(_.option.method == Method.ShuffledHash).forall(_.costMillis.isDefined))
+      assert(ShuffledHashChoice.heldBy(decision, Thresholds.Default) > 0)
+    }
+  }
+
   test("an obstacle in the plan is the reason against the filter") {
     val decision = decide(Typical.copy(filterObstacle = Some(ReasonCode.ReusedExchange)))
     assert(!decision.buildFilter && decision.filterReason.code == ReasonCode.ReusedExchange)

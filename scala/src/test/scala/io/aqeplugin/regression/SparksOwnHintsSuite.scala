@@ -66,6 +66,7 @@ class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
         assert(choices(result) == Seq("leave_to_spark" -> false), result.decided)
         assert(result.decided.map(_.decision.path("reason").path("code").asText) == Seq("OTHER_STRATEGY"))
         assert(joinsOf(result) == Seq("shuffle_hash"))
+        assert(ofSpark(result) == Seq("shuffle_hash"))
         assert(filters(result.plan).nonEmpty)
       }
     }
@@ -82,6 +83,13 @@ class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
         assert(ofSpark(result) == Seq(join))
       }
     }
+
+  test("a hash join of the probe side is another method") {
+    withConf(ManyPartitions, Threshold -> "1", BroadcastPays) {
+      val result = sameRows(spark.sql(selective("/*+ SHUFFLE_HASH(fact) */")))
+      assert(joinsOf(result) == Seq("shuffle_hash") && ofSpark(result) == Seq("leave_to_spark"), result.decided)
+    }
+  }
 
   for (hint <- Seq("SHUFFLE_HASH(dim)", "SHUFFLE_MERGE(dim)", "BROADCAST(dim)"); explained <- Seq(false, true))
     test(s"the author's hint $hint is recorded as such ${if (explained) "after an explain" else "without an explain"}") {

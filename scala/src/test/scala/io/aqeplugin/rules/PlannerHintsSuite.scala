@@ -57,6 +57,15 @@ class PlannerHintsSuite extends AnyFunSuite {
     assert(missing(LeaveToSpark, ShuffledHash, build = Some(PREFER_SHUFFLE_HASH)).isEmpty)
   }
 
+  test("where both sides are to be hashed, Spark hashes either; where the build side cannot be hashed, it sorts") {
+    val (hash, prefer) = (Some(SHUFFLE_HASH), Some(PREFER_SHUFFLE_HASH))
+    def strategy(build: Option[JoinStrategyHint], probe: Option[JoinStrategyHint], mayHash: Boolean = true): Strategy =
+      PlannerHints(build, probe).sparkStrategy(broadcastsBySize = false, mayHash)
+    assert(Seq(hash, prefer).forall(strategy(_, None) == ShuffledHash))
+    assert(Seq(hash, prefer).forall(strategy(_, prefer) == LeaveToSpark))
+    assert(Seq(hash, prefer).forall(strategy(_, None, mayHash = false) == PlainSortMerge))
+  }
+
   test("the plugin's hint is not set twice") {
     assert(missing(Broadcast, PlainSortMerge, build = Some(BROADCAST), probe = Some(NO_BROADCAST_HASH)).isEmpty)
   }

@@ -13,5 +13,7 @@ class ExplainTextSuite extends AnyFunSuite {
     val large = Reason(ReasonCode.BroadcastMemory, Some(96.0 * 1024 * 1024), Some(64.0 * 1024 * 1024), "bytes", "")
     assert(ExplainText.reason(large) == "BROADCAST_MEMORY 96.0 MiB against 64.0 MiB")
     assert(ExplainText.reason(Reason(ReasonCode.Hint)) == "HINT")
+    val tie = Reason(ReasonCode.Tie, Some(0.412), Some(0.398), "millis", "")
+    assert(ExplainText.reason(tie) == "TIE 0.41 ms against 0.40 ms")
   }
 }
