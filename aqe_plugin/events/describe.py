@@ -99,18 +99,31 @@ def describe_choice(decision: JoinDecision) -> str:
 
 def options_not_taken(decision: JoinDecision) -> list[str]:
     """One line per rejected option: ``not …``, predicted cost, reason; options alike in both share a line."""
-    chosen = (decision.choice, decision.build_filter)
+    chosen = _taken(decision)
     names: dict[tuple[float | None, Reason], list[str]] = {}
     for option in decision.options:
         if (option.strategy, option.with_filter) != chosen:
             name = describe_strategy(option.strategy, option.with_filter)
-            if option.strategy is decision.choice and decision.build_filter:
+            if option.strategy is chosen[0] and decision.build_filter:
                 name += " without filter"
             names.setdefault((option.cost_millis, option.reason), []).append(name)
     return [
         f"{_none_of(alike)}{_after_comma(_predicted(cost_millis))}: {describe_reason(reason)}"
         for (cost_millis, reason), alike in names.items()
     ]
+
+
+def _taken(decision: JoinDecision) -> tuple[Strategy, bool]:
+    """The option that runs; of a join that is left to Spark, its own."""
+    facts = decision.facts
+    strategy = facts.spark_strategy if decision.choice is Strategy.LEAVE_TO_SPARK else decision.choice
+    if strategy is decision.choice:
+        return strategy, decision.build_filter
+    if facts.build.already_broadcast:
+        return Strategy.BROADCAST, decision.build_filter
+    if strategy is Strategy.PLAIN_SORT_MERGE and decision.build_filter:
+        return Strategy.FILTERED_SORT_MERGE, True
+    return strategy, decision.build_filter
 
 
 def _none_of(names: Sequence[str]) -> str:
@@ -127,9 +140,9 @@ def describe_price(decision: JoinDecision) -> str:
     """The predicted cost of the chosen option and its parts, which add up to it, largest first: ``predicted 812 ms:
     shuffle 600 ms, sort 200 ms, 2 smaller 12 ms``.
 
-    Empty when the option has no price.
+    Of a join that is left to Spark, that of Spark's own method. Empty when the option has no price.
     """
-    chosen = (decision.choice, decision.build_filter)
+    chosen = _taken(decision)
     taken = next((option for option in decision.options if (option.strategy, option.with_filter) == chosen), None)
     if taken is None or taken.cost_millis is None:
         return ""

@@ -49,8 +49,12 @@ def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str)
                 "Move them to spark.jars in sparkConf, separated by commas, and try again."
             )
         wanted[:0] = [
-            (JARS_KEY, jars, "puts the plugin's jar on every class path, after the present jars"),
-            (PLUGINS_KEY, _with_plugin(conf), "loads the plugin, after the present plugins"),
+            (
+                JARS_KEY,
+                jars,
+                "gives the plugin's jar to the driver and to every executor, after any jars that are there",
+            ),
+            (PLUGINS_KEY, _with_plugin(conf), "loads the plugin, after any plugins that are there"),
         ]
     changes = tuple(Change(key, conf.get(key), value, why) for key, value, why in wanted if conf.get(key) != value)
     for change in changes:

@@ -85,15 +85,15 @@ def query_line(query: QueryStory) -> Segments:
 
 
 def join_line(join: JoinStory) -> Segments:
-    """The choice, the keys, and why a filter was built, or else why the choice was made and why there is no filter."""
+    """The choice, the keys, and why the choice was made and a filter was built or not, once where both are the same."""
     decision = join.decision
-    reason = describe_reason(decision.filter_reason if decision.build_filter else decision.reason)
-    unfiltered = "" if decision.build_filter else describe_reason(decision.filter_reason)
+    reason, of_filter = describe_reason(decision.reason), describe_reason(decision.filter_reason)
+    verb = "filter" if decision.build_filter else "no filter"
     return (
         (describe_strategy(decision.choice, decision.build_filter), _STYLES[decision.choice]),
         (f"  {visible(', '.join(decision.facts.keys))}  ", ""),
         (visible(reason), "dim"),
-        (f"; no filter: {visible(unfiltered)}" if unfiltered not in ("", reason) else "", "dim"),
+        (f"; {verb}: {visible(of_filter)}" if of_filter != reason else "", "dim"),
     )
 
 

@@ -78,8 +78,12 @@ def test_a_choice_stands_beside_what_spark_does_by_itself() -> None:
     assert describe_choice(left) == "Spark: another method → plugin: left to Spark"
 
 
-def test_a_join_left_to_spark_has_no_predicted_cost() -> None:
-    assert describe_price(replace(DECISION, choice=Strategy.LEAVE_TO_SPARK, build_filter=False)) == ""
+def test_a_join_left_to_spark_has_the_predicted_cost_of_sparks_own_method() -> None:
+    left = replace(DECISION, choice=Strategy.LEAVE_TO_SPARK)
+    assert describe_price(left) == describe_price(DECISION)
+    assert options_not_taken(left) == options_not_taken(DECISION)
+    other = replace(left, facts=replace(FACTS, spark_strategy=Strategy.LEAVE_TO_SPARK))
+    assert describe_price(other) == ""
 
 
 def test_a_costlier_option_shows_by_how_much() -> None:

@@ -86,8 +86,8 @@ def test_in_short_a_query_and_each_of_its_joins_limits_and_predicates_is_a_line(
     counted = replace(story(), limits=(limited(),), predicates=(inferred(),))
     query, join, limit, predicate = lines(counted)
     assert query == "query 7  3.4 s  q93  [apply]  app-1: 2 filters, 27.6 M rows removed"
-    reason = describe_reason(DECISION.filter_reason)
-    assert join == f"  filtered sort-merge  {', '.join(DECISION.facts.keys)}  {reason}"
+    reason, of_filter = describe_reason(DECISION.reason), describe_reason(DECISION.filter_reason)
+    assert join == f"  filtered sort-merge  {', '.join(DECISION.facts.keys)}  {reason}; filter: {of_filter}"
     assert (limit.startswith("  limit of the query"), predicate.startswith("  scan of ")) == (True, True)
 
 

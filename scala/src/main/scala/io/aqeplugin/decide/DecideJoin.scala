@@ -33,8 +33,9 @@ object DecideJoin {
   private val KeptStrategies: Set[Strategy] = Set(Strategy.ShuffledHash, Strategy.LeaveToSpark)
 
   /** The decision for a join that is left alone for `reason` before its build side was measured: prices are estimates, and there is no
-    * filter.
+    * filter. A hint is the reason for the method.
     */
   def leftAlone(facts: JoinFacts, thresholds: Thresholds, reason: Reason): JoinDecision =
-    new Weighing(facts, thresholds).leave(reason).copy(buildFilter = false, filterReason = reason)
+    new Weighing(facts, thresholds).leave(facts.hint.fold(reason)(_ => Reason(ReasonCode.Hint)))
+      .copy(buildFilter = false, filterReason = reason)
 }

@@ -28,13 +28,19 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
     def isForcedOver(weighed: WeighedOption): Boolean =
       if (weighed.costMillis.isDefined) reason == forced || filterRefusal.isEmpty && weighed.option.withFilter != buildFilter
       else weighed.option.withFilter && weighed.reason.code == ReasonCode.NoTargetScan && isForcedToStart
+    // What would have been chosen before the probe side started.
+    def isNoLongerOpen(weighed: WeighedOption): Boolean = method.isEmpty && unstarted.taken.contains(weighed.option)
     unstarted.copy(
       facts = facts,
       method = method,
       reason = reason,
       buildFilter = buildFilter,
       filterReason = filterRefusal.getOrElse(forced),
-      options = unstarted.options.map(weighed => if (isForcedOver(weighed)) weighed.copy(reason = forced) else weighed)
+      options = unstarted.options.map { weighed =>
+        if (isForcedOver(weighed)) weighed.copy(reason = forced)
+        else if (isNoLongerOpen(weighed)) weighed.copy(reason = model.reason)
+        else weighed
+      }
     )
   }
 

@@ -46,7 +46,7 @@ object ReasonCode {
         "the build side may take more memory than a task is sure to get, or its size in memory is unknown"
       )
   case object ShuffledHashJoinType
-      extends ReasonCode("SHUFFLED_HASH_JOIN_TYPE", Strategy, "the join type does not allow this side to be hashed")
+      extends ReasonCode("SHUFFLED_HASH_JOIN_TYPE", Strategy, "the plugin does not hash this side of a join of this type")
   case object AlreadyBroadcast
       extends ReasonCode("ALREADY_BROADCAST", Strategy, "the build side is broadcast already, so the join stays a broadcast join")
   case object OtherStrategy

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.internal.SQLConf
 
-import io.aqeplugin.conf.{AqeConf, SessionConf}
+import io.aqeplugin.conf.{AqeConf, Mode, SessionConf}
 import io.aqeplugin.metrics.{Faults, Survivable}
 
 /** The plugin's section of EXPLAIN: a line for each join of the plan, with or without a filter. Spark's own join nodes have no place for a
@@ -23,7 +23,7 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
       // A stage that is read twice shows its joins twice.
       val lines =
         collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Lines) }.flatten.flatten.map(_.get.apply()).distinct
-      if (lines.isEmpty) ExplainSection.whyNone(SQLConf.get) else lines.mkString("\n")
+      if (lines.isEmpty) ExplainSection.whyNone(SQLConf.get) else (lines ++ ExplainSection.notes(SQLConf.get, lines)).mkString("\n")
     } catch {
       case Survivable(error) =>
         Faults.note("EXPLAIN", "the plugin's section is empty", error)
@@ -36,7 +36,21 @@ object ExplainSection {
   private def whyNone(conf: SQLConf): String =
     if (SessionConf.isOff(conf)) s"the plugin is off: ${AqeConf.ModeKey.key}"
     else if (!conf.adaptiveExecutionEnabled) s"every join is left to Spark: ${SQLConf.ADAPTIVE_EXECUTION_ENABLED.key} is false"
-    else SessionConf.read(conf).fold(error => s"every join is left to Spark. ${error.message}", _ => "this plan has no join to decide")
+    else SessionConf.read(conf).fold(error => s"every join is left to Spark. ${error.message}", _ => NoJoin)
+
+  private val NoJoin = "this plan has no join to decide; the decisions on joins that AQE has removed are in aqe_decisions()"
+
+  /** What is to be said besides of a plan with joins. */
+  private def notes(conf: SQLConf, lines: Iterable[String]): Seq[String] = SessionConf.read(conf).fold(
+    _ => Nil,
+    { settings =>
+      val missing = settings(AqeConf.Force).joins.keys.toSeq.sorted.filterNot(id => lines.exists(_.startsWith(s"$id: ")))
+      Seq(
+        Option.when(settings.mode == Mode.Observe)(s"${AqeConf.ModeKey.key} is observe: the plan stays Spark's"),
+        Option.when(missing.nonEmpty)(s"no join of this plan is ${missing.mkString(" or ")}: ${AqeConf.Force.key} forces nothing there")
+      ).flatten
+    }
+  )
 
   /** The line of a join in all plans of its query: AQE goes on with an older plan if a new one equals it. */
   type Line = AtomicReference[() => String]

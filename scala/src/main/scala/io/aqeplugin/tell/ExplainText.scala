@@ -22,7 +22,8 @@ object ExplainText {
   /** A join's line in EXPLAIN, with what Spark by itself does. */
   def line(decision: JoinDecision): String =
     s"${decision.facts.joinId}: Spark: ${decision.facts.sparkStrategy.name}, plugin: ${decision.choice.name} (${reason(decision.reason)}); " +
-      (if (decision.buildFilter) s"filter, expected to pass ${percent(decision.passRate)}${forOthers(decision)}"
+      (if (decision.buildFilter)
+         s"filter (${reason(decision.filterReason)}), expected to pass ${percent(decision.passRate)}${forOthers(decision)}"
        else s"no filter (${reason(decision.filterReason)})")
 
   /** A join's line in EXPLAIN while its build side has not finished. */
@@ -46,12 +47,12 @@ object ExplainText {
 
   def reason(reason: Reason): String = {
     val numbers = (reason.measured, reason.limit) match {
-      case (Some(measured), Some(limit)) => s" ${Quantity.against(measured, limit, reason.unit)}"
-      case (Some(measured), None)        => s" ${Quantity.of(measured, reason.unit)}"
+      case (Some(measured), Some(limit)) => Quantity.against(measured, limit, reason.unit)
+      case (Some(measured), None)        => Quantity.of(measured, reason.unit)
       case _                             => ""
     }
-    val key = if (reason.confKey.isEmpty) "" else s", ${reason.confKey}"
-    s"${reason.code.name}$numbers$key"
+    val details = Seq(numbers, reason.confKey).filter(_.nonEmpty)
+    reason.code.name + (if (details.isEmpty) "" else details.mkString(": ", ", ", ""))
   }
 
   private def forOthers(decision: JoinDecision): String = {

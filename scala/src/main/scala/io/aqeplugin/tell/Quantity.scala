@@ -1,5 +1,6 @@
 package io.aqeplugin.tell
 
+import java.math.{BigDecimal, RoundingMode}
 import java.util.Locale
 
 /** Numbers in readable units: `12.3 MiB`, `1.2 s`, `4.5 M rows`, `36.0 %`. The command line formats them in the same way. */
@@ -40,7 +41,11 @@ object Quantity {
     s"${number(scaled, if (!whole) 1 + moreDigits else if (value.isWhole) 0 else moreDigits)} $suffix".trim
   }
 
-  private def number(value: Double, digits: Int): String = s"%,.${digits}f".formatLocal(Locale.ROOT, value)
+  /** Halves are rounded to even digits, as the command line does. */
+  private def number(value: Double, digits: Int): String = {
+    val rounded = if (value.isNaN || value.isInfinite) value else new BigDecimal(value).setScale(digits, RoundingMode.HALF_EVEN)
+    s"%,.${digits}f".formatLocal(Locale.ROOT, rounded)
+  }
 
   private val MostMoreDigits = 15
 }

@@ -295,6 +295,8 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(open.choice == Strategy.LeaveToSpark && open.reason == reason)
     assert(!open.buildFilter && open.filterReason == reason)
     assert(open.options.map(_.reason) == Seq.fill(JoinOption.All.size)(reason))
+    val hinted = DecideJoin.leftAlone(Typical.copy(hint = Some("merge")), thresholds, reason)
+    assert(hinted.reason.code == ReasonCode.Hint && hinted.filterReason == reason)
     val barred = DecideJoin.leftAlone(Typical.copy(canBroadcast = false), thresholds, reason)
     assert(reasonOf(barred, JoinOption.Broadcast) == ReasonCode.BroadcastJoinType)
     assert(reasonOf(barred, JoinOption.SortMerge) == ReasonCode.NotWorthWaiting)
