@@ -25,8 +25,8 @@ class Explanation(Shown):
     """What the plan says of each join: before the query runs, what its decision waits for; afterwards, the choice.
 
     Attributes:
-        lines: one for each join of the plan, in its order; then, if so, that the mode is observe, and which joins are forced
-            that the plan does not have.
+        lines: one for each join of the plan, in its order; then, if so, that the mode is observe, and which forced
+            joins the plan does not have.
         plan: Spark's own EXPLAIN, with the plugin's filters at their scans.
     """
 

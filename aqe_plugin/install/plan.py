@@ -52,7 +52,7 @@ def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str)
             (
                 JARS_KEY,
                 jars,
-                "gives the plugin's jar to the driver and to every executor, after any jars that are there",
+                "gives the plugin's jar to driver and executors, after any jars that are there",
             ),
             (PLUGINS_KEY, _with_plugin(conf), "loads the plugin, after any plugins that are there"),
         ]

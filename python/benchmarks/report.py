@@ -16,7 +16,7 @@ from benchmarks.markdown import median_and_range
 from benchmarks.measure import QueryResult, Timing
 
 _CAPTION = (
-    "x: times faster. filters: in the plugin's fastest run. rules: share of that run's time in the plugin's rules"
+    "x: times faster. filters: in the plugin's fastest run. rules: their share of that run's time"
 )
 
 
