@@ -53,9 +53,9 @@ class TellSuite extends AnyFunSuite with PluginSession with Eventually {
       val query = result.ended.map(_.executionId).head
       val decisions = lines.filter(_.startsWith(s"query $query, join "))
       assert(decisions.size == result.decided.size && decisions.size == 2, lines)
-      val number = """-?\d+(\.\d+)?"""
+      val number = """-?[\d,]+(\.\d+)?( [kMG])?"""
       val line = s"""query \\d+, join inner:[^ ]+: \\w+ \\([^)]+\\); filter (yes|no) \\([^)]+\\); """ +
-        s"""build (left|right) $number rows( of $number \\(\\w+\\))?, $number bytes in memory, """ +
+        s"""build (left|right) $number rows( of $number \\(\\w+\\))?, $number ([KMG]i)?B in memory, """ +
         s"""probe $number rows \\(\\w+\\), pass rate $number % \\(\\w+\\)"""
       decisions.foreach(said => assert(said.matches(line), said))
       assert(
