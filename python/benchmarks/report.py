@@ -15,9 +15,7 @@ from benchmarks.accounts import Account
 from benchmarks.markdown import median_and_range
 from benchmarks.measure import QueryResult, Timing
 
-_CAPTION = (
-    "x: times faster. filters: in the plugin's fastest run. rules: their share of that run's time"
-)
+_CAPTION = "x: times faster. filters: in the plugin's fastest run. rules: their share of that run's time"
 
 
 def report_console() -> Console:
