@@ -171,7 +171,7 @@ class AqePlugin:
         _require_frame("analyze", frame)
         self._require_deciding()
         queries = run_and_read(self._spark, frame)
-        decided = {join.decision.facts.join_id for query in queries for join in query.joins}
+        decided = {join.decision.join_id for query in queries for join in query.joins}
         absent = not_forced(self._conf, decided) if queries else ""
         ignored = (f"{check.name} = {sentence(check.found)}" for check in self.status().checks if not check.ok)
         return Analysis(" ".join((_RAN, *filter(None, (absent, *ignored)))), queries)

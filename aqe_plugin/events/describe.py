@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from aqe_plugin.events.join_option import JoinOption, carried_out
 from aqe_plugin.events.model import (
     CostTerm,
     FilterOutcome,
@@ -102,9 +103,9 @@ def options_not_taken(decision: JoinDecision) -> list[str]:
     chosen = _taken(decision)
     names: dict[tuple[float | None, Reason], list[str]] = {}
     for option in decision.options:
-        if (option.strategy, option.with_filter) != chosen:
+        if JoinOption(option.strategy, option.with_filter) != chosen:
             name = describe_strategy(option.strategy, option.with_filter)
-            if option.strategy is chosen[0] and decision.build_filter:
+            if chosen is not None and option.strategy is chosen.strategy and decision.build_filter:
                 name += " without filter"
             names.setdefault((option.cost_millis, option.reason), []).append(name)
     return [
@@ -113,17 +114,11 @@ def options_not_taken(decision: JoinDecision) -> list[str]:
     ]
 
 
-def _taken(decision: JoinDecision) -> tuple[Strategy, bool]:
+def _taken(decision: JoinDecision) -> JoinOption | None:
     """The option that runs; of a join that is left to Spark, its own."""
     facts = decision.facts
-    strategy = facts.spark_strategy if decision.choice is Strategy.LEAVE_TO_SPARK else decision.choice
-    if strategy is decision.choice:
-        return strategy, decision.build_filter
-    if facts.build.already_broadcast:
-        return Strategy.BROADCAST, decision.build_filter
-    if strategy is Strategy.PLAIN_SORT_MERGE and decision.build_filter:
-        return Strategy.FILTERED_SORT_MERGE, True
-    return strategy, decision.build_filter
+    of_spark = Strategy.BROADCAST if facts.build.already_broadcast else facts.spark_strategy
+    return carried_out(of_spark, decision.choice, decision.build_filter)
 
 
 def _none_of(names: Sequence[str]) -> str:
@@ -143,7 +138,7 @@ def describe_price(decision: JoinDecision) -> str:
     Of a join that is left to Spark, that of Spark's own method. Empty when the option has no price.
     """
     chosen = _taken(decision)
-    taken = next((option for option in decision.options if (option.strategy, option.with_filter) == chosen), None)
+    taken = next((one for one in decision.options if JoinOption(one.strategy, one.with_filter) == chosen), None)
     if taken is None or taken.cost_millis is None:
         return ""
     terms = sorted(taken.terms or (), key=lambda term: term.nanos, reverse=True)

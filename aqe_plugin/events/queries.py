@@ -165,8 +165,8 @@ def _story(
         JoinStory(
             joined.decision,
             joined.filters,
-            tuple(outcome for outcome in outcomes if outcome.join_id == joined.decision.facts.join_id),
-            tuple(flip for flip in flips if flip.join_id == joined.decision.facts.join_id),
+            tuple(outcome for outcome in outcomes if outcome.join_id == joined.decision.join_id),
+            tuple(flip for flip in flips if flip.join_id == joined.decision.join_id),
         )
         for joined in query.joins
     )

@@ -130,7 +130,7 @@ class Tally:
             self._applications.sums(log_name, event.time_millis)[metrics.APPLICATION_WAIT_SECONDS, ()] += _sound(waited)
         if decision.build_filter:
             query = (log_name, event.execution_id)
-            self._predicted.setdefault(query, {})[decision.facts.join_id] = decision.pass_rate
+            self._predicted.setdefault(query, {})[decision.join_id] = decision.pass_rate
             if len(self._predicted) > _MAX_OPEN_QUERIES:
                 self._predicted.popitem(last=False)
 

@@ -34,7 +34,8 @@ def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str
                 "Put it there and give --jar local:///path/in/the/image/aqe-plugin-spark-<line>-<version>.jar."
             )
         return str(jar_for(spark or _version_of(path, spark_home)).resolve())
-    if ":" not in jar:
+    is_url = ":" in jar
+    if not is_url:
         require_jar(Path(jar))
     named = jar_name(jar)
     if named is None:
@@ -44,7 +45,7 @@ def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str
         )
     if spark is not None and spark_line(spark) != named.line:
         raise ConfError(f"--jar {jar} is for Spark {named.line}, and --spark is {spark}: give the jar for that line.")
-    return jar if ":" in jar else str(Path(jar).resolve())
+    return jar if is_url else str(Path(jar).resolve())
 
 
 def require_jar(jar: Path) -> None:

@@ -49,11 +49,7 @@ def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str)
                 "Move them to spark.jars in sparkConf, separated by commas, and try again."
             )
         wanted[:0] = [
-            (
-                JARS_KEY,
-                jars,
-                "gives the plugin's jar to driver and executors, after any jars that are there",
-            ),
+            (JARS_KEY, jars, "gives the plugin's jar to driver and executors, after any jars that are there"),
             (PLUGINS_KEY, _with_plugin(conf), "loads the plugin, after any plugins that are there"),
         ]
     changes = tuple(Change(key, conf.get(key), value, why) for key, value, why in wanted if conf.get(key) != value)

@@ -100,7 +100,7 @@ def join_line(join: JoinStory) -> Segments:
 def join_cells(join: JoinStory) -> tuple[Segments, Segments, Segments]:
     """The cells below :data:`COLUMNS` for one join."""
     facts = visible(describe_join(join.decision.facts)).replace("; ", "\n")
-    named = (f"\nid {visible(join.decision.facts.join_id)}", "dim")
+    named = (f"\nid {visible(join.decision.join_id)}", "dim")
     return ((facts, ""), named), _choice_cell(join), _filter_cell(join)
 
 

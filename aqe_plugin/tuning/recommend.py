@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from aqe_plugin.conf.keys import PREFIX
+from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.quantities import quantity
 from aqe_plugin.tuning.groups import COEFFICIENTS, GATES, Group, moved
 from aqe_plugin.tuning.recommendation import Evidence, Finding, KeyChange, Limits, Recommendation, Risk
-from aqe_plugin.tuning.replay import JoinOption, Replay, Replayed
+from aqe_plugin.tuning.replay import Replay, Replayed
 from aqe_plugin.tuning.run_scales import Prices, RunPrices, largest_difference, prices_of, scales_of
 from aqe_plugin.tuning.runs import Run, newest, without_outliers
 from aqe_plugin.tuning.scales import Scales

@@ -20,9 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.tuning.groups import COEFFICIENTS, Group, alone
-from aqe_plugin.tuning.replay import JoinOption, Replay
+from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.runs import Run, median_deviation
 from aqe_plugin.tuning.scales import Misfit, Scales, residuals
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from aqe_plugin.events.join_option import JoinOption, carried_out
 from aqe_plugin.events.model import FilterOutcome, JoinFacts, PluginMode, TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.fingerprint import fingerprint
-from aqe_plugin.tuning.replay import JoinOption, carried_out
 
 # Makes the median absolute deviation of normal noise its standard deviation.
 MAD_TO_SIGMA = 1.4826

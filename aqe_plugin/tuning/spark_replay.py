@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from aqe_plugin.events.join_option import JoinOption, carried_out
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.model import JoinFacts, Strategy
-from aqe_plugin.tuning.replay import JoinOption, Replayed, carried_out
+from aqe_plugin.tuning.replay import Replayed
 from aqe_plugin.tuning.spark_session import job_session
 
 if TYPE_CHECKING:

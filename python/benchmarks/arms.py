@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.json_values import decode_text
 from aqe_plugin.events.model import JoinDecision, JoinFacts, Strategy
 from aqe_plugin.events.queries import JoinStory
-from aqe_plugin.tuning.replay import JoinOption
 from benchmarks.configs import MODE_KEY, Contender
 
 if TYPE_CHECKING:

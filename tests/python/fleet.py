@@ -12,9 +12,10 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.model import JoinFacts, Strategy
 from aqe_plugin.tuning.groups import COEFFICIENTS, current
-from aqe_plugin.tuning.replay import JoinOption, Replayed
+from aqe_plugin.tuning.replay import Replayed
 from aqe_plugin.tuning.runs import JoinRun, Run
 from samples import APPLICATION_START, DECISION, FACTS, LOG_START, OUTCOME, decided, ended, line, over, started
 

@@ -17,6 +17,7 @@ from pyspark.sql.functions import udf
 import aqe_plugin
 from aqe_plugin.conf.keys import PLUGIN_CLASS
 from aqe_plugin.events.describe import reason_meanings
+from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import JoinDecided, PluginMode, QueryEnded, Strategy
@@ -29,7 +30,6 @@ from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.history import history_of
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Limits
-from aqe_plugin.tuning.replay import JoinOption
 from aqe_plugin.tuning.spark_replay import SparkReplay
 from samples import decided, ended, log_bytes, merge_patch, query_lines
 from scraping import scrape, value

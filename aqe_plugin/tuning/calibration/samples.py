@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.tuning.calibration.experiments import MEASURED, Arm, Experiment
 from aqe_plugin.tuning.groups import Group
-from aqe_plugin.tuning.replay import JoinOption, Replay
+from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.run_scales import Prices, prices_of
 from aqe_plugin.tuning.runs import JoinRun, Run, median_deviation
 

@@ -6,6 +6,7 @@ import math
 import random
 import time
 
+from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.model import Strategy
 from aqe_plugin.tuning.calibration.experiments import (
     MEASURED,
@@ -17,7 +18,6 @@ from aqe_plugin.tuning.calibration.experiments import (
     tables,
 )
 from aqe_plugin.tuning.calibration.samples import Effort, Sample, Timed, measure, samples_of
-from aqe_plugin.tuning.replay import JoinOption
 from fleet import DEFAULTS, fleet_of
 
 ARMS = [Experiment(name, (Arm("one", f"{name} 1"), Arm("two", f"{name} 2"))) for name in ("a", "b", "c")]

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.model import JoinFacts, PluginMode, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.groups import ALL_OPEN, COEFFICIENTS, GATES, alone, current
-from aqe_plugin.tuning.replay import JoinOption
 from aqe_plugin.tuning.runs import run_of
 from aqe_plugin.tuning.spark_replay import SparkReplay, local_replay
 from fleet import DEFAULTS, fleet_of, log_of

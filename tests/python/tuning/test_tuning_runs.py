@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.model import FilterOutcome, PluginMode, QueryEnded, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.tuning.replay import JoinOption
 from aqe_plugin.tuning.runs import JoinRun, Run, newest, run_of, without_outliers
 from samples import DECISION, FACTS, OUTCOME, PASSED_ALL, PLANNED, ended
 

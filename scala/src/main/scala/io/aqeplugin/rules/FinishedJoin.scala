@@ -103,7 +103,7 @@ final case class FinishedJoin(
     else if (isBroadcast) Strategy.Broadcast
     else if (FinishedJoin.isCache(stage) || !isAllOfBuildSide) Strategy.LeaveToSpark
     else if (estimate.hint.isDefined) estimate.sparkStrategy
-    else hints.sparkStrategy(isSmall, SparkThreshold.mayHash(estimate.kind, estimate.buildSide))
+    else hints.sparkStrategy(isSmall, PlannerHints.mayHash(estimate.kind, estimate.buildSide))
   }
 
   /** The columns of the only scan that a filter can reach; only a physical plan shows it. */

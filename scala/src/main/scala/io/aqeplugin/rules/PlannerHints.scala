@@ -2,7 +2,7 @@ package io.aqeplugin.rules
 
 import org.apache.spark.sql.catalyst.plans.logical._
 
-import io.aqeplugin.decide.{JoinDecision, Method, ReasonCode, Side, Strategy}
+import io.aqeplugin.decide.{JoinDecision, JoinKind, Method, ReasonCode, Side, Strategy}
 
 /** The hints on a join without an author's hint: AQE's, and the plugin's from an earlier planning. Only this class knows their effect on
   * Spark's planner.
@@ -52,6 +52,12 @@ private[rules] object PlannerHints {
   val Empty: PlannerHints = PlannerHints(None, None)
 
   private val OfHashed: Set[JoinStrategyHint] = Set(SHUFFLE_HASH, PREFER_SHUFFLE_HASH)
+
+  /** Whether Spark can hash `side` of such a join partition by partition, also a side of which all rows are kept (SPARK-32399, SPARK-36612). */
+  def mayHash(kind: JoinKind, side: Side): Boolean = kind match {
+    case JoinKind.LeftOuter | JoinKind.RightOuter | JoinKind.FullOuter => true
+    case other                                                         => other.mayHash(side)
+  }
 
   def of(hint: JoinHint, buildSide: Side): PlannerHints = {
     val (left, right) = (hint.leftHint.flatMap(_.strategy), hint.rightHint.flatMap(_.strategy))

@@ -24,11 +24,5 @@ object SparkThreshold {
   /** Whether Spark can broadcast `side` of such a join. A threshold of -1 means that the user allows no broadcasts. */
   def mayBroadcast(kind: JoinKind, side: Side): Boolean = broadcastsAllowed(SQLConf.get) && kind.mayHash(side)
 
-  /** Whether Spark can hash `side` of such a join partition by partition, also a side of which all rows are kept (SPARK-32399). */
-  def mayHash(kind: JoinKind, side: Side): Boolean = kind match {
-    case JoinKind.LeftOuter | JoinKind.RightOuter | JoinKind.FullOuter => true
-    case other                                                         => other.mayHash(side)
-  }
-
   private def broadcastsAllowed(conf: SQLConf): Boolean = conf.autoBroadcastJoinThreshold >= 0 && of(conf).bytes >= 0
 }

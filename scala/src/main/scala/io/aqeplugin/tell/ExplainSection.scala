@@ -41,16 +41,13 @@ object ExplainSection {
   private val NoJoin = "this plan has no join to decide; the decisions on joins that AQE has removed are in aqe_decisions()"
 
   /** What is to be said besides of a plan with joins. */
-  private def notes(conf: SQLConf, lines: Iterable[String]): Seq[String] = SessionConf.read(conf).fold(
-    _ => Nil,
-    { settings =>
-      val missing = settings(AqeConf.Force).joins.keys.toSeq.sorted.filterNot(id => lines.exists(_.startsWith(s"$id: ")))
-      Seq(
-        Option.when(settings.mode == Mode.Observe)(s"${AqeConf.ModeKey.key} is observe: the plan stays Spark's"),
-        Option.when(missing.nonEmpty)(s"no join of this plan is ${missing.mkString(" or ")}: ${AqeConf.Force.key} forces nothing there")
-      ).flatten
-    }
-  )
+  private def notes(conf: SQLConf, lines: Iterable[String]): Seq[String] = SessionConf.read(conf).toSeq.flatMap { settings =>
+    val missing = settings(AqeConf.Force).joins.keys.toSeq.sorted.filterNot(id => lines.exists(_.startsWith(s"$id: ")))
+    Seq(
+      Option.when(settings.mode == Mode.Observe)(s"${AqeConf.ModeKey.key} is observe: the plan stays Spark's"),
+      Option.when(missing.nonEmpty)(s"no join of this plan is ${missing.mkString(" or ")}: ${AqeConf.Force.key} forces nothing there")
+    ).flatten
+  }
 
   /** The line of a join in all plans of its query: AQE goes on with an older plan if a new one equals it. */
   type Line = AtomicReference[() => String]

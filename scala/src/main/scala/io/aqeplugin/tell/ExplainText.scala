@@ -46,12 +46,7 @@ object ExplainText {
     s"${decision.choice.name}, ${decision.reason.code.name}, ${decision.filesChosen} of ${decision.facts.files} files"
 
   def reason(reason: Reason): String = {
-    val numbers = (reason.measured, reason.limit) match {
-      case (Some(measured), Some(limit)) => Quantity.against(measured, limit, reason.unit)
-      case (Some(measured), None)        => Quantity.of(measured, reason.unit)
-      case _                             => ""
-    }
-    val details = Seq(numbers, reason.confKey).filter(_.nonEmpty)
+    val details = Seq(Quantity.of(reason), reason.confKey).filter(_.nonEmpty)
     reason.code.name + (if (details.isEmpty) "" else details.mkString(": ", ", ", ""))
   }
 

@@ -3,16 +3,24 @@ package io.aqeplugin.tell
 import java.math.{BigDecimal, RoundingMode}
 import java.util.Locale
 
-/** Numbers in readable units: `12.3 MiB`, `1.2 s`, `4.5 M rows`, `36.0 %`. The command line formats them in the same way. */
+import io.aqeplugin.decide.Reason
+
+/** Numbers in readable units: `12.3 MiB`, `1.2 s`, `4.5 M rows`, `36.0 %`. The command line uses the same units. */
 object Quantity {
   private val BinaryUnits = Seq("B", "KiB", "MiB", "GiB", "TiB", "PiB")
   private val Thousands = Seq("", "k", "M", "G", "T", "P")
 
-  /** `value` in a unit of [[io.aqeplugin.decide.Reason]]. */
+  /** `value` in a unit of [[Reason]]. */
   def of(value: Double, unit: String): String = of(value, unit, moreDigits = 0)
 
+  /** The numbers of a reason; empty if it has none. */
+  def of(reason: Reason): String = (reason.measured, reason.limit) match {
+    case (Some(measured), Some(limit)) => against(measured, limit, reason.unit)
+    case (measured, limit)             => measured.orElse(limit).fold("")(of(_, reason.unit))
+  }
+
   /** A measured value and its limit, with as many more digits as make different numbers look different: `71.8 ms against 72.3 ms`. */
-  def against(measured: Double, limit: Double, unit: String): String = {
+  private def against(measured: Double, limit: Double, unit: String): String = {
     def shown(moreDigits: Int): Seq[String] = Seq(measured, limit).map(of(_, unit, moreDigits))
     val digits = Iterator.range(0, MostMoreDigits).find(more => measured == limit || shown(more).distinct.size > 1)
     shown(digits.getOrElse(MostMoreDigits)).mkString(" against ")
@@ -36,9 +44,9 @@ object Quantity {
 
   private def scaled(value: Double, step: Int, suffixes: Seq[String], moreDigits: Int): String = {
     val powers = Iterator.iterate(value)(_ / step).zip(suffixes.iterator)
-    val (scaled, suffix) = powers.find(_._1.abs < step).getOrElse(value / math.pow(step.toDouble, suffixes.size - 1.0) -> suffixes.last)
+    val (reduced, suffix) = powers.find(_._1.abs < step).getOrElse(value / math.pow(step.toDouble, suffixes.size - 1.0) -> suffixes.last)
     val whole = suffix == suffixes.head
-    s"${number(scaled, if (!whole) 1 + moreDigits else if (value.isWhole) 0 else moreDigits)} $suffix".trim
+    s"${number(reduced, if (!whole) 1 + moreDigits else if (value.isWhole) 0 else moreDigits)} $suffix".trim
   }
 
   /** Halves are rounded to even digits, as the command line does. */

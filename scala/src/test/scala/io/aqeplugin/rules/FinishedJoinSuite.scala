@@ -86,18 +86,23 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
       }
     }
 
-  for (hint <- Seq(SHUFFLE_MERGE, SHUFFLE_HASH))
+  for (
+    (hint, strategy, method) <- Seq(
+      (SHUFFLE_MERGE, Strategy.PlainSortMerge, Method.SortMerge),
+      (SHUFFLE_HASH, Strategy.ShuffledHash, Method.ShuffledHash)
+    )
+  )
     test(s"with the author's hint ${hint.displayName}, a filter is priced for two shuffles, however small the build side is") {
       withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m", "spark.aqePlugin.mode" -> "off") {
         def facts(hints: JoinHint, author: Option[String]): JoinFacts = {
           val planned = new Planned(halfDone("SELECT * FROM fact JOIN dim ON k = dk").copy(hint = hints))
           FinishedJoin.of(planned.join, Side.Right, planned.site).flatMap(
             // An author's hint is known before the stage is there.
-            _.facts(planned.estimate.copy(hint = author), Mode.Apply, TableStatistics.None)
+            _.facts(planned.estimate.copy(hint = author, sparkStrategy = strategy), Mode.Apply, TableStatistics.None)
           ).getOrElse(fail("no facts"))
         }
         assert(facts(JoinHint.NONE, author = None).sparkMethod == Method.Broadcast)
-        assert(facts(JoinHint(None, Some(HintInfo(strategy = Some(hint)))), Some(hint.displayName)).sparkMethod != Method.Broadcast)
+        assert(facts(JoinHint(None, Some(HintInfo(strategy = Some(hint)))), Some(hint.displayName)).sparkMethod == method)
       }
     }
 

@@ -89,11 +89,7 @@ object Words {
 
   /** As above, in one cell. */
   def reasonInOneCell(reason: Reason): Seq[Node] = {
-    val numbers = (reason.measured, reason.limit) match {
-      case (Some(measured), Some(limit)) => Quantity.against(measured, limit, reason.unit)
-      case (measured, limit)             => measured.orElse(limit).fold("")(Quantity.of(_, reason.unit))
-    }
-    val details = Seq(numbers, reason.confKey).filter(_.nonEmpty).mkString(", ")
+    val details = Seq(Quantity.of(reason), reason.confKey).filter(_.nonEmpty).mkString(", ")
     val end = if (details.isEmpty) ")" else s": $details)"
     Seq(text(s"${reason.code.meaning} ("), el("code")(text(reason.code.name)), text(end))
   }
