@@ -1,5 +1,8 @@
 package io.aqeplugin.e2e
 
+import java.util.concurrent.{CountDownLatch, TimeUnit}
+
+import org.apache.spark.scheduler.{SparkListener, SparkListenerStageCompleted}
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
 import org.apache.spark.sql.execution.UnionExec
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
@@ -25,14 +28,16 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
     super.beforeAll()
     spark.udf.register("plus_one", (n: Int) => n + 1)
     spark.udf.register("slowly", (n: Int) => { Thread.sleep(5); n })
+    spark.udf.register("awaiting", (n: Int) => { ExchangeInputsSuite.await(); n })
+    spark.udf.register("signalling", (s: String) => { ExchangeInputsSuite.signal(); s })
     table("fact", "SELECT CAST(id % 90 AS int) AS k, CAST(id % 13 AS int) AS v, id AS n FROM range(4000)", files = 8)
     table("other", "SELECT CAST(id % 40 AS int) AS ok, CAST(id % 11 AS int) AS ov FROM range(100)", files = 4)
     table("dim", "SELECT CAST(id + 5 AS int) AS dk, CAST(id % 10 AS int) AS g FROM range(40)")
   }
 
   /** A left join, because only its right side may be filtered, however small that side is. */
-  private def joined(probe: String, key: String): String =
-    s"SELECT * FROM (SELECT dk FROM dim WHERE g = 5) d LEFT JOIN ($probe) p ON dk = p.$key"
+  private def joined(probe: String, key: String, dk: String = "dk"): String =
+    s"SELECT * FROM (SELECT $dk AS dk FROM dim WHERE g = 5) d LEFT JOIN ($probe) p ON dk = p.$key"
 
   private def isFiltered(what: String, probe: String, key: String)(places: String*): Unit = test(what) {
     val result = sameRows(spark.sql(joined(probe, key)))
@@ -146,4 +151,43 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
     assert(filters(result.plan) == Nil, result.plan)
     assert(result.decided.map(_.decision.path("filterReason").path("code").asText) == Seq("NO_TARGET_SCAN"))
   }
+
+  /** The two shuffles of an aggregate with `DISTINCT`, which sorts for the largest string, above shuffles that no filter may be above. */
+  private def ofDistinct(key: String, text: String): String =
+    s"SELECT k, max($text) AS m, count(DISTINCT v) AS c FROM (SELECT /*+ REPARTITION(3) */ $key AS k, CAST(n AS string) AS s, v " +
+      "FROM fact UNION ALL SELECT /*+ REPARTITION(3) */ ok, CAST(ov AS string), ov FROM other) GROUP BY k"
+
+  test("no filter comes between the two shuffles of an aggregate with DISTINCT before the lower one starts") {
+    val expected = withoutPlugin(spark.sql(joined(ofDistinct("k", "s"), "k")))
+    ExchangeInputsSuite.reset()
+    // The build side has the first stage that ends, because the other ones await it.
+    val ended = new SparkListener {
+      override def onStageCompleted(stage: SparkListenerStageCompleted): Unit = ExchangeInputsSuite.signal()
+    }
+    spark.sparkContext.addSparkListener(ended)
+    val result =
+      try withPlugin(spark.sql(joined(ofDistinct("awaiting(k)", "s"), "k")))
+      finally spark.sparkContext.removeSparkListener(ended)
+    assert(result.rows == expected)
+    assert(filtered(result) == Nil, result.plan)
+  }
+
+  test("a filter comes between the two shuffles of an aggregate with DISTINCT after the lower one has started") {
+    val expected = withoutPlugin(spark.sql(joined(ofDistinct("k", "s"), "k")))
+    ExchangeInputsSuite.reset()
+    val result = withPlugin(spark.sql(joined(ofDistinct("k", "signalling(s)"), "k", dk = "awaiting(dk)")))
+    assert(result.rows == expected)
+    assert(filtered(result) == Seq("(shuffle)(k)"), result.plan)
+  }
+}
+
+/** What the tasks of one test await. */
+private object ExchangeInputsSuite {
+  @volatile private var awaited = new CountDownLatch(1)
+
+  def reset(): Unit = awaited = new CountDownLatch(1)
+
+  def signal(): Unit = awaited.countDown()
+
+  def await(): Unit = if (!awaited.await(60L, TimeUnit.SECONDS)) sys.error("what the task awaits did not come within a minute")
 }

@@ -71,11 +71,6 @@ class LineageSuite extends AnyFunSuite with PluginSession {
   crossed("an aggregate of objects", "SELECT k, collect_set(v) AS n FROM fact GROUP BY k")("fact(k)")
   crossed("a sort aggregate", "SELECT k, max(s) AS n FROM fact GROUP BY k")("fact(k)")
   crossed("DISTINCT", "SELECT DISTINCT k, v FROM fact")("fact(k)")
-  notCrossed(
-    "a union of shuffles below an aggregate with DISTINCT that sorts",
-    "SELECT k, max(s) AS m, count(DISTINCT v) AS n FROM (SELECT /*+ REPARTITION(3) */ k, s, v FROM fact UNION ALL " +
-      "SELECT /*+ REPARTITION(3) */ ok, os, ov FROM other) GROUP BY k"
-  )()
   crossed("one count(DISTINCT)", "SELECT k, count(DISTINCT v) AS n FROM fact GROUP BY k")("fact(k)")
   notCrossed("an aggregate that computes them", "SELECT v, max(k) AS k FROM fact GROUP BY v")("(shuffle)(k)")
   crossed(
