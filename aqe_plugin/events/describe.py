@@ -163,15 +163,18 @@ _FACTS = {
 
 
 def describe_flip(flip: FlipPoint) -> str:
-    """The decision beyond a flip point: ``broadcast with at most 81.0 k build rows (1.2 M now)``, ``broadcast with
-    spark.aqePlugin.broadcast.maxRows of at least 6.0 M rows (5.0 M rows now)``."""
+    """The value of a flip point and the decision from there on: ``at most 81.0 k build rows (1.2 M now): broadcast
+    without filter``, ``spark.aqePlugin.broadcast.maxRows at least 6.0 M rows (5.0 M rows now): broadcast with filter``.
+    """
     bound = "at least" if flip.value > flip.actual else "at most"
     named = describe_strategy(flip.choice, flip.with_filter)
+    if not flip.with_filter and flip.choice is not Strategy.PLAIN_SORT_MERGE:
+        named += " without filter"
     if flip.fact in _FACTS:
         value, actual = told_apart(count, flip.value, flip.actual)
-        return f"{named} with {bound} {value} {_FACTS[flip.fact]} ({actual} now)"
+        return f"{bound} {value} {_FACTS[flip.fact]} ({actual} now): {named}"
     value, actual = quantities(flip.value, flip.actual, flip.unit)
-    return f"{named} with {flip.fact} of {bound} {value} ({actual} now)"
+    return f"{flip.fact} {bound} {value} ({actual} now): {named}"
 
 
 def _predicted(cost_millis: float | None) -> str:

@@ -190,12 +190,12 @@ def right_rows(rows: int) -> Check:
 
 
 def plugin_in_force(probe: Probe, driver_log: str) -> Check:
-    """Whether the plugin's rules are in force; if it stood down, the driver's log says why."""
+    """Whether the plugin's rules are loaded; if it stood down, the driver's log says why."""
     if PLUGIN_CLASS not in entries_of(probe.plugins):
         found = f"{PLUGIN_CLASS} is not in spark.plugins ({probe.plugins}): something overrides the session's conf."
         return Check("plugin", CheckVerdict.FAILED, found)
     if any(extension.startswith("io.aqeplugin.") for extension in entries_of(probe.extensions)):
-        return Check("plugin", CheckVerdict.OK, f"{PLUGIN_CLASS} is loaded and its rules are in force")
+        return Check("plugin", CheckVerdict.OK, f"{PLUGIN_CLASS} and its rules are loaded")
     warnings = [line[line.index(_WARNING) :] for line in driver_log.splitlines() if _WARNING in line]
     return Check(
         "plugin", CheckVerdict.FAILED, *(warnings[:1] or ["it was loaded and stood down silently.", "Report this."])

@@ -158,7 +158,7 @@ def _choice_cell(join: JoinStory) -> Segments:
     if price := describe_price(decision):
         cell.append((f"\n{price}", ""))
     cell.extend((f"\n{visible(option)}", "dim") for option in options_not_taken(decision))
-    cell.extend((f"\nwould be {visible(describe_flip(flip))}", "dim") for flip in join.flips[:_FLIPS_SHOWN])
+    cell.extend((f"\nwith {visible(describe_flip(flip))}", "dim") for flip in join.flips[:_FLIPS_SHOWN])
     return tuple(cell)
 
 

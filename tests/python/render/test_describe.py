@@ -130,29 +130,26 @@ def test_options_not_taken_have_their_cost_and_reason() -> None:
 
 
 def test_a_flip_point_names_the_other_decision_and_the_value_that_brings_it() -> None:
-    assert describe_flip(FLIP) == "broadcast with at most 81.0 k build rows (1.2 M now)"
+    assert describe_flip(FLIP) == "at most 81.0 k build rows (1.2 M now): broadcast without filter"
     wider = replace(FLIP, fact="build_row_bytes", unit="bytes", actual=84, value=400, with_filter=True)
-    assert describe_flip(wider) == "broadcast with filter with at least 400 bytes a build row (84 now)"
+    assert describe_flip(wider) == "at least 400 bytes a build row (84 now): broadcast with filter"
 
 
 def test_a_flip_point_of_a_threshold_names_the_conf_key_and_the_value_to_set() -> None:
     rows = replace(FLIP, fact="spark.aqePlugin.broadcast.maxRows", actual=5_000_000, value=6_040_000)
     assert (
         describe_flip(rows)
-        == "broadcast with spark.aqePlugin.broadcast.maxRows of at least 6.0 M rows (5.0 M rows now)"
+        == "spark.aqePlugin.broadcast.maxRows at least 6.0 M rows (5.0 M rows now): broadcast without filter"
     )
     share = FlipPoint(
         *("join-1", "spark.aqePlugin.filter.maxPassRate", "ratio", 0.7, 0.853), Strategy.FILTERED_SORT_MERGE, True
     )
-    assert (
-        describe_flip(share)
-        == "filtered sort-merge with spark.aqePlugin.filter.maxPassRate of at least 85.3 % (70 % now)"
-    )
+    assert describe_flip(share) == "spark.aqePlugin.filter.maxPassRate at least 85.3 % (70 % now): filtered sort-merge"
 
 
 def test_a_flip_point_near_the_value_now_shows_the_difference() -> None:
     near = replace(FLIP, actual=1_200_000, value=1_212_000)
-    assert describe_flip(near) == "broadcast with at least 1.21 M build rows (1.20 M now)"
+    assert describe_flip(near) == "at least 1.21 M build rows (1.20 M now): broadcast without filter"
 
 
 def test_options_with_the_same_reason_share_a_line() -> None:

@@ -22,7 +22,11 @@ object ReasonCode {
   import ReasonTopic._
 
   // Why a strategy was taken or not.
-  case object Cheapest extends ReasonCode("CHEAPEST", Strategy, "this is the cheapest option that fits into memory")
+  case object Cheapest extends ReasonCode(
+        "CHEAPEST",
+        Strategy,
+        "the cheapest option that fits into memory, against Spark's own method or, if that is it, the next cheapest"
+      )
   case object Costlier extends ReasonCode("COSTLIER", Strategy, "another option is cheaper")
   case object Tie extends ReasonCode("TIE", Any, "the two prices are too close to tell which is lower, so the plan stays as it is")
   case object Hint extends ReasonCode("HINT", Strategy, "the user's own join hint fixes the strategy")

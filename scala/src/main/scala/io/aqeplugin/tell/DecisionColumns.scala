@@ -128,7 +128,10 @@ object DecisionColumns {
   private def choice: Seq[TableColumn[DecisionRow]] =
     Seq[TableColumn[DecisionRow]](
       text("choice", oneOf("the decision", Strategy.All.map(_.name)))(_.decision.choice.name),
-      text("spark_strategy", "what Spark would have done by itself")(_.facts.sparkStrategy.name),
+      text(
+        "spark_strategy",
+        "what Spark would have done by itself, `leave_to_spark` for a method that the plugin does not price"
+      )(_.facts.sparkStrategy.name),
       text("hint", "the user's own join hint")(_.facts.hint)
     ) ++ reason[DecisionRow]("reason", "why this choice")(r => Some(r.decision.reason)) ++
       Seq[TableColumn[DecisionRow]](flag("with_filter", "whether the build side's keys become a filter in the probe side's scans")(

@@ -1,6 +1,6 @@
 package io.aqeplugin.tell
 
-import io.aqeplugin.decide.{BuildFacts, EstimateSource, JoinDecision, LimitDecision, Reason}
+import io.aqeplugin.decide.{BuildFacts, EstimateSource, JoinDecision, LimitDecision, Reason, Strategy}
 
 /** Decisions as one line of plain text, for the log and for plans. */
 object ExplainText {
@@ -21,10 +21,15 @@ object ExplainText {
 
   /** A join's line in EXPLAIN, with what Spark by itself does. */
   def line(decision: JoinDecision): String =
-    s"${decision.facts.joinId}: Spark: ${decision.facts.sparkStrategy.name}, plugin: ${decision.choice.name} (${reason(decision.reason)}); " +
+    s"${decision.facts.joinId}: Spark: ${ofSpark(decision.facts.sparkStrategy)}, plugin: ${decision.choice.name} (${reason(decision.reason)}); " +
       (if (decision.buildFilter)
          s"filter (${reason(decision.filterReason)}), expected to pass ${percent(decision.passRate)}${forOthers(decision)}"
        else s"no filter (${reason(decision.filterReason)})")
+
+  /** What Spark does by itself with a join that has no price. */
+  val NotPriced: String = "another method"
+
+  private def ofSpark(strategy: Strategy): String = if (strategy == Strategy.LeaveToSpark) NotPriced else strategy.name
 
   /** A join's line in EXPLAIN while its build side has not finished. */
   def undecided(decision: JoinDecision, waits: Boolean): String =

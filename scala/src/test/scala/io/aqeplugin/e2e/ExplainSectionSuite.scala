@@ -55,6 +55,12 @@ class ExplainSectionSuite extends AnyFunSuite with PluginSession {
     assert(lines.forall(_.contains(": Spark: plain_sort_merge, plugin: ")), lines)
   }
 
+  test("a method of Spark's that has no price is another method") {
+    val frame = spark.sql("SELECT /*+ SHUFFLE_HASH(sold) */ count(*) FROM sold JOIN price ON item = pi")
+    val _ = frame.collect()
+    assert(section(explained(frame)).forall(_.contains(": Spark: another method, plugin: ")), explained(frame))
+  }
+
   test("a join with equalities and a range has a line for each, before and after it has run") {
     val frame = spark.sql("SELECT count(*) FROM sold JOIN offer ON item = oi AND v BETWEEN least_v AND most_v")
     def ids = section(explained(frame)).map(_.takeWhile(_ != ' '))

@@ -4,7 +4,7 @@ import scala.xml.Node
 
 import io.aqeplugin.decide._
 import io.aqeplugin.infer.InferredBy
-import io.aqeplugin.tell.Quantity
+import io.aqeplugin.tell.{ExplainText, Quantity}
 import io.aqeplugin.tell.ui.Html.{el, text}
 
 /** Decisions as text. */
@@ -19,7 +19,7 @@ object Words {
   /** What Spark by itself does with the join. */
   def ofSpark(facts: JoinFacts): String = facts.sparkStrategy match {
     case Strategy.FilteredSortMerge | Strategy.PlainSortMerge => "sort-merge"
-    case Strategy.LeaveToSpark                                => "another method"
+    case Strategy.LeaveToSpark                                => ExplainText.NotPriced
     case other                                                => choiceName(other.name)
   }
 
