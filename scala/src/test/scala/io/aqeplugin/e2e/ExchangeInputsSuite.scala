@@ -13,6 +13,7 @@ import io.aqeplugin.exec.SelfDisable
 
 /** Filters in front of an exchange, for keys that reach no scan that could be filtered. */
 class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
+  import ExchangeInputsSuite.Turns
 
   override protected def applicationConf: Map[String, String] = Map("spark.sql.autoBroadcastJoinThreshold" -> "-1")
 
@@ -28,8 +29,9 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
     super.beforeAll()
     spark.udf.register("plus_one", (n: Int) => n + 1)
     spark.udf.register("slowly", (n: Int) => { Thread.sleep(5); n })
-    spark.udf.register("awaiting", (n: Int) => { ExchangeInputsSuite.await(); n })
-    spark.udf.register("signalling", (s: String) => { ExchangeInputsSuite.signal(); s })
+    spark.udf.register("after_dim", (n: Int) => { Turns.awaitDim(); n })
+    spark.udf.register("once_begun", (n: Int) => { Turns.awaitSums(); n })
+    spark.udf.register("begin", (s: String) => { Turns.beginSums(); Turns.awaitDim(); s })
     table("fact", "SELECT CAST(id % 90 AS int) AS k, CAST(id % 13 AS int) AS v, id AS n FROM range(4000)", files = 8)
     table("other", "SELECT CAST(id % 40 AS int) AS ok, CAST(id % 11 AS int) AS ov FROM range(100)", files = 4)
     table("dim", "SELECT CAST(id + 5 AS int) AS dk, CAST(id % 10 AS int) AS g FROM range(40)")
@@ -152,42 +154,56 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
     assert(result.decided.map(_.decision.path("filterReason").path("code").asText) == Seq("NO_TARGET_SCAN"))
   }
 
-  /** The two shuffles of an aggregate with `DISTINCT`, which sorts for the largest string, above shuffles that no filter may be above. */
-  private def ofDistinct(key: String, text: String): String =
-    s"SELECT k, max($text) AS m, count(DISTINCT v) AS c FROM (SELECT /*+ REPARTITION(3) */ $key AS k, CAST(n AS string) AS s, v " +
-      "FROM fact UNION ALL SELECT /*+ REPARTITION(3) */ ok, CAST(ov AS string), ov FROM other) GROUP BY k"
+  /** An aggregate with `DISTINCT`, which has two shuffles and sorts for the largest string, above shuffles that no filter may be above. */
+  private def ofDistinct(key: String = "CAST(id % 90 AS int)", text: String = "s", tasks: Int = 2): String =
+    s"SELECT k, max($text) AS m, count(DISTINCT v) AS c FROM (" +
+      s"SELECT /*+ REPARTITION(3) */ $key AS k, CAST(id AS string) AS s, id % 13 AS v FROM range(0, 400, 1, $tasks) UNION ALL " +
+      "SELECT /*+ REPARTITION(3) */ CAST(id % 40 AS int), CAST(id AS string), id % 11 FROM range(0, 100, 1, 2)) GROUP BY k"
 
-  test("no filter comes between the two shuffles of an aggregate with DISTINCT before the lower one starts") {
-    val expected = withoutPlugin(spark.sql(joined(ofDistinct("k", "s"), "k")))
-    ExchangeInputsSuite.reset()
-    // The build side has the first stage that ends, because the other ones await it.
+  /** Runs a query in which some tasks await the end of the build side's stage, the only one of one task that does not. */
+  private def inTurns(query: String): Ran = {
+    Turns.restart()
     val ended = new SparkListener {
-      override def onStageCompleted(stage: SparkListenerStageCompleted): Unit = ExchangeInputsSuite.signal()
+      override def onStageCompleted(stage: SparkListenerStageCompleted): Unit = if (stage.stageInfo.numTasks == 1) Turns.endDim()
     }
     spark.sparkContext.addSparkListener(ended)
-    val result =
-      try withPlugin(spark.sql(joined(ofDistinct("awaiting(k)", "s"), "k")))
-      finally spark.sparkContext.removeSparkListener(ended)
+    try withPlugin(spark.sql(query))
+    finally spark.sparkContext.removeSparkListener(ended)
+  }
+
+  test("no filter comes between the two shuffles of an aggregate with DISTINCT if its source ends before the lower one starts") {
+    val expected = withoutPlugin(spark.sql(joined(ofDistinct(), "k")))
+    // Two tasks that await the build side would take both slots.
+    val result = inTurns(joined(ofDistinct(key = "after_dim(CAST(id % 90 AS int))", tasks = 1), "k"))
     assert(result.rows == expected)
     assert(filtered(result) == Nil, result.plan)
   }
 
-  test("a filter comes between the two shuffles of an aggregate with DISTINCT after the lower one has started") {
-    val expected = withoutPlugin(spark.sql(joined(ofDistinct("k", "s"), "k")))
-    ExchangeInputsSuite.reset()
-    val result = withPlugin(spark.sql(joined(ofDistinct("k", "signalling(s)"), "k", dk = "awaiting(dk)")))
+  test("a filter comes between the two shuffles of an aggregate with DISTINCT if its source ends while the lower one runs") {
+    val expected = withoutPlugin(spark.sql(joined(ofDistinct(), "k")))
+    val result = inTurns(joined(ofDistinct(text = "begin(s)"), "k", dk = "once_begun(dk)"))
     assert(result.rows == expected)
     assert(filtered(result) == Seq("(shuffle)(k)"), result.plan)
   }
 }
 
-/** What the tasks of one test await. */
 private object ExchangeInputsSuite {
-  @volatile private var awaited = new CountDownLatch(1)
 
-  def reset(): Unit = awaited = new CountDownLatch(1)
+  /** What tasks of different stages await of each other. */
+  object Turns {
+    @volatile private var dimEnded, sumsBegun = new CountDownLatch(1)
 
-  def signal(): Unit = awaited.countDown()
+    def restart(): Unit = {
+      dimEnded = new CountDownLatch(1)
+      sumsBegun = new CountDownLatch(1)
+    }
 
-  def await(): Unit = if (!awaited.await(60L, TimeUnit.SECONDS)) sys.error("what the task awaits did not come within a minute")
+    def endDim(): Unit = dimEnded.countDown()
+    def awaitDim(): Unit = await(dimEnded)
+    def beginSums(): Unit = sumsBegun.countDown()
+    def awaitSums(): Unit = await(sumsBegun)
+
+    private def await(other: CountDownLatch): Unit =
+      if (!other.await(60L, TimeUnit.SECONDS)) sys.error("another stage did not take its turn within a minute")
+  }
 }
