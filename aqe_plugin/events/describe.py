@@ -91,6 +91,12 @@ def describe_strategy(strategy: Strategy, with_filter: bool = False) -> str:
     return _STRATEGIES[strategy] + added
 
 
+def _describe_fully(strategy: Strategy, with_filter: bool) -> str:
+    """The name of the strategy, which also says that there is no filter."""
+    lacks = not with_filter and strategy is not Strategy.PLAIN_SORT_MERGE
+    return describe_strategy(strategy, with_filter) + (" without filter" if lacks else "")
+
+
 def describe_choice(decision: JoinDecision) -> str:
     """What Spark by itself does with the join, and what the plugin chose: ``Spark: sort-merge → plugin: broadcast with
     filter``."""
@@ -104,9 +110,9 @@ def options_not_taken(decision: JoinDecision) -> list[str]:
     names: dict[tuple[float | None, Reason], list[str]] = {}
     for option in decision.options:
         if JoinOption(option.strategy, option.with_filter) != chosen:
-            name = describe_strategy(option.strategy, option.with_filter)
-            if chosen is not None and option.strategy is chosen.strategy and decision.build_filter:
-                name += " without filter"
+            differs_in_filter = chosen is not None and option.strategy is chosen.strategy and decision.build_filter
+            describe = _describe_fully if differs_in_filter else describe_strategy
+            name = describe(option.strategy, option.with_filter)
             names.setdefault((option.cost_millis, option.reason), []).append(name)
     return [
         f"{_none_of(alike)}{_after_comma(_predicted(cost_millis))}: {describe_reason(reason)}"
@@ -167,9 +173,7 @@ def describe_flip(flip: FlipPoint) -> str:
     without filter``, ``spark.aqePlugin.broadcast.maxRows at least 6.0 M rows (5.0 M rows now): broadcast with filter``.
     """
     bound = "at least" if flip.value > flip.actual else "at most"
-    named = describe_strategy(flip.choice, flip.with_filter)
-    if not flip.with_filter and flip.choice is not Strategy.PLAIN_SORT_MERGE:
-        named += " without filter"
+    named = _describe_fully(flip.choice, flip.with_filter)
     if flip.fact in _FACTS:
         value, actual = told_apart(count, flip.value, flip.actual)
         return f"{bound} {value} {_FACTS[flip.fact]} ({actual} now): {named}"

@@ -189,7 +189,7 @@ def right_rows(rows: int) -> Check:
     return outcome_of("rows", rows == JOIN_ROWS, f"a join gave {rows} of {JOIN_ROWS} rows", "Report this.")
 
 
-def plugin_in_force(probe: Probe, driver_log: str) -> Check:
+def plugin_loaded(probe: Probe, driver_log: str) -> Check:
     """Whether the plugin's rules are loaded; if it stood down, the driver's log says why."""
     if PLUGIN_CLASS not in entries_of(probe.plugins):
         found = f"{PLUGIN_CLASS} is not in spark.plugins ({probe.plugins}): something overrides the session's conf."

@@ -28,7 +28,7 @@ from aqe_plugin.install.checks import (
     key_checks,
     mode_set,
     outcome_of,
-    plugin_in_force,
+    plugin_loaded,
     pyspark_installed,
     session_started,
 )
@@ -131,7 +131,7 @@ def _session(command: list[str], environment: Mapping[str, str], folder: Path, s
         yield Check("session", CheckVerdict.FAILED, str(error))
         return
     yield session_started(probe, spark_version)
-    yield plugin_in_force(probe, driver_log)
+    yield plugin_loaded(probe, driver_log)
     yield mode_set(probe.mode)
     yield event_log("events", events_folder(folder))
     yield deciding(probe.decisions, probe.mode)

@@ -21,7 +21,7 @@ from aqe_plugin.install.checks import (
     key_checks,
     mode_set,
     nothing_decided,
-    plugin_in_force,
+    plugin_loaded,
     session_started,
 )
 from aqe_plugin.install.jars import JarStatus
@@ -43,7 +43,7 @@ def test_a_working_session_passes_with_its_version() -> None:
     assert session_started(GOOD, "4.1.2") == Check(
         "session", CheckVerdict.OK, "Spark 4.1.3 started; a join gave 100 of 100 rows"
     )
-    assert plugin_in_force(GOOD, "").ok
+    assert plugin_loaded(GOOD, "").ok
 
 
 def test_a_spark_of_another_line_than_pysparks_fails_with_a_fix() -> None:
@@ -63,17 +63,17 @@ def test_a_join_with_missing_rows_fails() -> None:
 def test_an_inactive_plugin_fails_with_the_drivers_warning() -> None:
     warning = "aqe-plugin: this jar is for Spark 4.1 and this is Spark 4.0.1. Use the jar for 4.0."
     stood_down = replace(GOOD, extensions="com.acme.Rules")
-    check = plugin_in_force(stood_down, f"one\n26/11/21 WARN AqeDriverPlugin: {warning}\n")
+    check = plugin_loaded(stood_down, f"one\n26/11/21 WARN AqeDriverPlugin: {warning}\n")
     assert (check.ok, check.finding) == (False, warning)
 
 
 def test_an_inactive_plugin_without_a_warning_is_reported() -> None:
-    check = plugin_in_force(replace(GOOD, extensions=""), "")
+    check = plugin_loaded(replace(GOOD, extensions=""), "")
     assert (check.ok, check.finding) == (False, "it was loaded and stood down silently. Report this.")
 
 
 def test_a_plugin_missing_from_the_conf_fails() -> None:
-    check = plugin_in_force(replace(GOOD, plugins="com.acme.Own"), "")
+    check = plugin_loaded(replace(GOOD, plugins="com.acme.Own"), "")
     assert (check.ok, check.found) == (
         False,
         "io.aqeplugin.AqePlugin is not in spark.plugins (com.acme.Own): something overrides the session's conf.",

@@ -25,7 +25,7 @@ object ReasonCode {
   case object Cheapest extends ReasonCode(
         "CHEAPEST",
         Strategy,
-        "the cheapest option that fits into memory, against Spark's own method or, if that is it, the next cheapest"
+        "the cheapest option that fits into memory; the second price is of Spark's own method, else of the next cheapest"
       )
   case object Costlier extends ReasonCode("COSTLIER", Strategy, "another option is cheaper")
   case object Tie extends ReasonCode("TIE", Any, "the two prices are too close to tell which is lower, so the plan stays as it is")

@@ -5,6 +5,9 @@ import io.aqeplugin.decide.{BuildFacts, EstimateSource, JoinDecision, LimitDecis
 /** Decisions as one line of plain text, for the log and for plans. */
 object ExplainText {
 
+  /** What Spark does by itself with a join, if the plugin does not price it. */
+  val NotPriced: String = "another method"
+
   def line(executionId: Long, decision: JoinDecision): String = {
     val facts = decision.facts
     s"query $executionId, join ${facts.joinId}: ${decision.choice.name} (${reason(decision.reason)}); " +
@@ -25,9 +28,6 @@ object ExplainText {
       (if (decision.buildFilter)
          s"filter (${reason(decision.filterReason)}), expected to pass ${percent(decision.passRate)}${forOthers(decision)}"
        else s"no filter (${reason(decision.filterReason)})")
-
-  /** What Spark does by itself with a join that has no price. */
-  val NotPriced: String = "another method"
 
   private def ofSpark(strategy: Strategy): String = if (strategy == Strategy.LeaveToSpark) NotPriced else strategy.name
 

@@ -30,8 +30,8 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
     spark.udf.register("plus_one", (n: Int) => n + 1)
     spark.udf.register("slowly", (n: Int) => { Thread.sleep(5); n })
     spark.udf.register("after_dim", (n: Int) => { Turns.awaitDim(); n })
-    spark.udf.register("once_begun", (n: Int) => { Turns.awaitSums(); n })
-    spark.udf.register("begin", (s: String) => { Turns.beginSums(); Turns.awaitDim(); s })
+    spark.udf.register("once_begun", (n: Int) => { Turns.awaitAggregate(); n })
+    spark.udf.register("begin", (s: String) => { Turns.beginAggregate(); Turns.awaitDim(); s })
     table("fact", "SELECT CAST(id % 90 AS int) AS k, CAST(id % 13 AS int) AS v, id AS n FROM range(4000)", files = 8)
     table("other", "SELECT CAST(id % 40 AS int) AS ok, CAST(id % 11 AS int) AS ov FROM range(100)", files = 4)
     table("dim", "SELECT CAST(id + 5 AS int) AS dk, CAST(id % 10 AS int) AS g FROM range(40)")
@@ -160,7 +160,7 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
       s"SELECT /*+ REPARTITION(3) */ $key AS k, CAST(id AS string) AS s, id % 13 AS v FROM range(0, 400, 1, $tasks) UNION ALL " +
       "SELECT /*+ REPARTITION(3) */ CAST(id % 40 AS int), CAST(id AS string), id % 11 FROM range(0, 100, 1, 2)) GROUP BY k"
 
-  /** Runs a query in which some tasks await the end of the build side's stage, the only one of one task that does not. */
+  /** Runs a query whose build side's stage is the first one of a single task that ends: other tasks await it. */
   private def inTurns(query: String): Ran = {
     Turns.restart()
     val ended = new SparkListener {
@@ -191,17 +191,17 @@ private object ExchangeInputsSuite {
 
   /** What tasks of different stages await of each other. */
   object Turns {
-    @volatile private var dimEnded, sumsBegun = new CountDownLatch(1)
+    @volatile private var dimEnded, aggregateBegun = new CountDownLatch(1)
 
     def restart(): Unit = {
       dimEnded = new CountDownLatch(1)
-      sumsBegun = new CountDownLatch(1)
+      aggregateBegun = new CountDownLatch(1)
     }
 
     def endDim(): Unit = dimEnded.countDown()
     def awaitDim(): Unit = await(dimEnded)
-    def beginSums(): Unit = sumsBegun.countDown()
-    def awaitSums(): Unit = await(sumsBegun)
+    def beginAggregate(): Unit = aggregateBegun.countDown()
+    def awaitAggregate(): Unit = await(aggregateBegun)
 
     private def await(other: CountDownLatch): Unit =
       if (!other.await(60L, TimeUnit.SECONDS)) sys.error("another stage did not take its turn within a minute")
