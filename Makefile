@@ -172,6 +172,10 @@ test-s3a: venv ## event logs behind s3a://, with Hadoop's client from Maven Cent
 test-long-line: venv ## a line of two gigabytes in an event log, read by the daemon in bounded memory
 	AQE_PLUGIN_LINE_BYTES=2147483648 $(BIN)/python -m pytest -q tests/python/exporter/test_bad_input.py -k endless_line
 
+.PHONY: check-line
+check-line: venv jar ## what of the plugin would fail on a Spark: make check-line SPARK=folder of it, of its jars, or the installed PySpark's version
+	@$(BIN)/python -m aqe_plugin doctor --no-session --spark-home "$(SPARK)"
+
 .PHONY: jar
 jar: $(JARS) ## the plugin's jar for every Spark line, into aqe_plugin/jars/
 

@@ -212,10 +212,21 @@ def doctor(
         typer.Option(readable=False, metavar=PATH, help="Also check that this event log or folder can be read."),
     ] = None,
     session: Annotated[bool, typer.Option(help="Start a short real session with the plugin.")] = True,
+    spark_home: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar=PATH,
+            help="Another Spark, or a folder of its jars, in which to look up the classes that the jar needs.",
+        ),
+    ] = None,
     output: TableOrJsonOption = TableOrJson.TABLE,
 ) -> None:
-    """Check Java, PySpark, the jar, and the plugin in a real session; each failure says how to fix it."""
-    if not print_checks(doctor_checks(event_log, session), output, stdout_console(soft_wrap=True)):
+    """Check Java, PySpark, the jar, Spark's classes, and the plugin in a real session; failures say how to fix them.
+
+    A build of Spark that differs from its release is told which of its classes the jar misses, before a query does.
+    """
+    if not print_checks(doctor_checks(event_log, session, spark_home), output, stdout_console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from aqe_plugin.conf.keys import CANARY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, conf_keys, entries_of, problem_of
 from aqe_plugin.errors import AqePluginError, EventLogError
 from aqe_plugin.install.jars import JarStatus, jar_for, spark_line
+from aqe_plugin.install.links import check_links, jars_folder
 from aqe_plugin.machine.java import find_java
 from aqe_plugin.machine.pyspark import import_pyspark
 
@@ -96,6 +97,22 @@ def jar_fits() -> Check:
         return f"{jar_for(version).name} fits Spark {spark_line(version)}"
 
     return _tried("jar", find)
+
+
+def classes_there(spark: Path) -> list[Check]:
+    """Whether the jar finds in ``spark`` all that it was compiled against; one check for each thing that is missing."""
+    name, fix = "classes", "Leave the plugin out of this Spark, whose classes differ from those of Spark's releases."
+    try:
+        links = check_links(jars_folder(spark))
+    except AqePluginError as error:
+        return [Check(name, CheckVerdict.FAILED, str(error))]
+    looked_up = f"{links.references} references of {links.jar.name}"
+    if not links.broken:
+        return [Check(name, CheckVerdict.OK, f"all {looked_up} are in Spark {links.spark_version}")]
+    found = f"of {looked_up}, these fail in Spark {links.spark_version}"
+    return [Check(name, CheckVerdict.FAILED, f"{found}: {len(links.broken)}", fix)] + [
+        Check(name, CheckVerdict.FAILED, str(broken)) for broken in links.broken
+    ]
 
 
 def conf_checks(listed: int, jars: Sequence[JarStatus]) -> list[Check]:

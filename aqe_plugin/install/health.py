@@ -20,6 +20,7 @@ from aqe_plugin.install.checks import (
     Check,
     CheckVerdict,
     adaptive_problem,
+    classes_there,
     deciding,
     event_log,
     jar_fits,
@@ -41,15 +42,22 @@ from aqe_plugin.machine.pyspark import import_pyspark
 _NOT_HERE = ("spark.kubernetes.", "spark.master", "spark.submit.", "spark.dynamicAllocation.")
 
 
-def doctor(log: Path | None, with_session: bool) -> Iterator[Check]:
+def doctor(log: Path | None, with_session: bool, spark: Path | None = None) -> Iterator[Check]:
     """Checks this machine; yields each check as soon as it is made.
 
     Args:
         log: the user's own event log or folder of logs, to be read as well.
         with_session: start a short real session, which takes some ten seconds.
+        spark: the Spark whose classes are compared with what the jar needs, as :func:`jars_folder` takes it;
+            without it, the one that a session here would start.
     """
     machine = [java_works(), pyspark_installed(), jar_fits()]
     yield from machine
+    if spark is None and os.environ.get("SPARK_HOME"):
+        spark = Path(os.environ["SPARK_HOME"])
+    if spark is None and machine[1].ok:
+        spark = Path(str(import_pyspark().__file__)).parent
+    yield from [Check("classes", CheckVerdict.NOT_RUN, "needs PySpark")] if spark is None else classes_there(spark)
     if not with_session:
         yield Check("session", CheckVerdict.NOT_RUN, "left out by --no-session")
     elif not all(check.ok for check in machine):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.install.jars import carried_jars
-from tests.build.class_file import Member, members_by_class
+from aqe_plugin.machine.class_file import Member, classes_of
 from tests.spark import jvm
 from tests.spark.suites import PRIMARY
 
@@ -30,8 +30,7 @@ def _spark_members(line: str) -> dict[str, frozenset[Member]]:
     """The members of Spark that each class of a line's jar refers to."""
     jars = carried_jars()
     assert line in jars, f"no jar for Spark {line}: run `make jar`"
-    classes = members_by_class(jars[line])
-    return {name: frozenset(filter(_is_of_spark, members)) for name, members in classes.items()}
+    return {name: frozenset(filter(_is_of_spark, one.members)) for name, one in classes_of(jars[line]).items()}
 
 
 def _is_of_spark(member: Member) -> bool:

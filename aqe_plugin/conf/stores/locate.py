@@ -92,5 +92,10 @@ def read_target(where: Where) -> Target:
 
 def home_version(spark_home: Path) -> str | None:
     """The version of an unpacked Spark, from the name of its core jar."""
-    names = (_CORE_JAR.fullmatch(path.name) for path in (spark_home / "jars").glob("spark-core_*.jar"))
+    return core_version(spark_home / "jars")
+
+
+def core_version(jars: Path) -> str | None:
+    """The version of the Spark whose jars are in a folder."""
+    names = (_CORE_JAR.fullmatch(path.name) for path in jars.glob("spark-core_*.jar"))
     return next((match["version"] for match in names if match is not None), None)

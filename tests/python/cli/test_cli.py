@@ -277,7 +277,7 @@ def test_doctor_reports_an_old_java(tmp_path: Path) -> None:
 def test_doctor_has_a_line_for_each_check_and_looks_at_the_users_log(tmp_path: Path, answer: Answer) -> None:
     _, out, _ = answer("doctor", "--no-session", "--event-log", str(write_log(tmp_path / "app-1")))
     names = [row[8:18].strip() for row in out.splitlines()]
-    assert names == ["Java", "PySpark", "jar", "session", "event log"]
+    assert names == ["Java", "PySpark", "jar", "classes", "session", "event log"]
     assert out.splitlines()[-2:] == [
         "not run session   left out by --no-session",
         "ok      event log 1 readable, 1 decision in it",

@@ -21,11 +21,11 @@ def test_doctor_passes_on_a_working_machine() -> None:
     )
     rows = [row.split(maxsplit=2) for row in ran.stdout.splitlines()]
     assert [row[:2] for row in rows] == [
-        ["ok", name] for name in ("Java", "PySpark", "jar", "session", "plugin", "mode", "events")
+        ["ok", name] for name in ("Java", "PySpark", "jar", "classes", "session", "plugin", "mode", "events")
     ], ran.stdout + ran.stderr
-    assert rows[4][2] == "io.aqeplugin.AqePlugin and its rules are loaded"
-    assert rows[5][2] == "apply"
-    assert rows[6][2] == "1 readable, 1 decision in it"
+    assert rows[5][2] == "io.aqeplugin.AqePlugin and its rules are loaded"
+    assert rows[6][2] == "apply"
+    assert rows[7][2] == "1 readable, 1 decision in it"
     assert ran.returncode == 0
 
 
