@@ -5,11 +5,6 @@ import org.apache.spark.sql.internal.SQLConf
 /** Reads the plugin's settings from a Spark session. */
 object SessionConf {
 
-  /** The key under which the plugin keeps the class of the user's own cost evaluator, to which it delegates. It is none of the plugin's keys,
-    * which users set.
-    */
-  val WrappedCostEvaluator: String = "spark.aqePluginInternal.costEvaluatorClass"
-
   private val KnownKeys = AqeConf.All.map(_.key).toSet
 
   /** Keys under the plugin's prefix, in capital or small letters, that the plugin does not have. Keys of a canary are checked when the application starts. */

@@ -17,7 +17,7 @@ import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
   * @param readsNulls
   *   whether the key of a null may be a value
   */
-private[exec] final class ComputedColumn private (ordinal: Int, key: Expression, value: KeyColumn, override val readsNulls: Boolean)
+private[exec] final class ComputedColumn private (ordinal: Int, key: Expression, value: PlainColumn, override val readsNulls: Boolean)
     extends KeyColumn(ordinal) {
 
   @transient private lazy val ofRow = UnsafeProjection.create(Seq(ComputedColumn.at(ordinal, key)))
@@ -37,7 +37,7 @@ private[exec] final class ComputedColumn private (ordinal: Int, key: Expression,
 
   override def code(row: InternalRow): Long = value.code(computed)
 
-  override def javaCode(variable: String): String = value.javaCode(variable)
+  override def ofValues: PlainColumn = value
 
   override def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Int =
     if (count == 0) 0

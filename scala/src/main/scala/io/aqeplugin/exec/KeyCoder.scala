@@ -49,8 +49,8 @@ final class KeyCoder private (columns: Array[KeyColumn], val areValues: Seq[Bool
     }
   }
 
-  /** The Java expressions of the codes of the columns, whose values are in these variables. */
-  def javaCodes(values: Seq[String]): Seq[String] = columns.toSeq.zip(values).map { case (column, value) => column.javaCode(value) }
+  /** What turns the values of each key column into codes. */
+  def ofValues: Seq[PlainColumn] = columns.toSeq.map(_.ofValues)
 
   /** Whether a key is no column, so that it may throw. */
   val computes: Boolean = columns.exists(_.isInstanceOf[ComputedColumn])

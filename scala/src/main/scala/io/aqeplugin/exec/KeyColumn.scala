@@ -3,9 +3,11 @@ package io.aqeplugin.exec
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.util.CollationFactory
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnVector
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.filters.KeyHasher
 import io.aqeplugin.observe.JoinKey
@@ -29,8 +31,8 @@ abstract class KeyColumn(val ordinal: Int) extends Serializable {
   /** Whether nulls of the column may have a key; else their rows are left out before `codes`. */
   def readsNulls: Boolean
 
-  /** The Java expression of the code of a variable that holds a value. */
-  def javaCode(value: String): String
+  /** What turns values of the key into codes: the column itself, unless the key is computed from it. */
+  def ofValues: PlainColumn
 
   /** Writes `codes(p)` for each of the first `count` positions `p`, and drops those whose key is null.
     *
@@ -44,6 +46,7 @@ abstract class KeyColumn(val ordinal: Int) extends Serializable {
 sealed abstract class PlainColumn(ordinal: Int) extends KeyColumn(ordinal) {
   final override def isNull(row: InternalRow): Boolean = row.isNullAt(ordinal)
   final override def readsNulls: Boolean = false
+  final override def ofValues: PlainColumn = this
 
   final override def codes(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Int = {
     write(vector, positions, count, codes)
@@ -54,10 +57,25 @@ sealed abstract class PlainColumn(ordinal: Int) extends KeyColumn(ordinal) {
   protected def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit
 }
 
-object KeyColumn {
+/** A column of floating-point values. */
+sealed abstract class FloatingColumn(ordinal: Int) extends PlainColumn(ordinal)
 
-  // Generated code calls the functions of the interpreted one.
-  private[exec] val Hasher = KeyHasher.getClass.getName.stripSuffix("$")
+/** A column whose values are objects in generated code. */
+sealed abstract class ObjectColumn(ordinal: Int) extends PlainColumn(ordinal) {
+
+  /** The code of a value, which is not null. */
+  def codeOf(value: AnyRef): Long
+}
+
+private[exec] final class BooleanColumn(ordinal: Int) extends PlainColumn(ordinal) {
+  def code(row: InternalRow): Long = if (row.getBoolean(ordinal)) 1L else 0L
+  def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
+    var i = 0
+    while (i < count) { val p = positions(i); codes(p) = if (vector.getBoolean(p)) 1L else 0L; i += 1 }
+  }
+}
+
+object KeyColumn {
 
   /** The readers of keys over `output`. Every key must be a [[io.aqeplugin.observe.JoinKey]]. */
   private[exec] def of(keys: Seq[Expression], output: Seq[Attribute]): Array[KeyColumn] = keys.map { key =>
@@ -95,7 +113,6 @@ object KeyColumn {
 
   private final class ByteColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = row.getByte(ordinal).toLong
-    def javaCode(value: String): String = s"(long) $value"
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getByte(p).toLong; i += 1 }
@@ -104,7 +121,6 @@ object KeyColumn {
 
   private final class ShortColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = row.getShort(ordinal).toLong
-    def javaCode(value: String): String = s"(long) $value"
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getShort(p).toLong; i += 1 }
@@ -113,7 +129,6 @@ object KeyColumn {
 
   private final class IntColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = row.getInt(ordinal).toLong
-    def javaCode(value: String): String = s"(long) $value"
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getInt(p).toLong; i += 1 }
@@ -122,25 +137,15 @@ object KeyColumn {
 
   private final class LongColumn(ordinal: Int) extends PlainColumn(ordinal) {
     def code(row: InternalRow): Long = row.getLong(ordinal)
-    def javaCode(value: String): String = value
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = vector.getLong(p); i += 1 }
     }
   }
 
-  private final class BooleanColumn(ordinal: Int) extends PlainColumn(ordinal) {
-    def code(row: InternalRow): Long = if (row.getBoolean(ordinal)) 1L else 0L
-    def javaCode(value: String): String = s"($value ? 1L : 0L)"
-    def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
-      var i = 0
-      while (i < count) { val p = positions(i); codes(p) = if (vector.getBoolean(p)) 1L else 0L; i += 1 }
-    }
-  }
-
-  private final class ShortDecimalColumn(ordinal: Int, decimal: DecimalType) extends PlainColumn(ordinal) {
+  private final class ShortDecimalColumn(ordinal: Int, decimal: DecimalType) extends ObjectColumn(ordinal) {
     def code(row: InternalRow): Long = row.getDecimal(ordinal, decimal.precision, decimal.scale).toUnscaledLong
-    def javaCode(value: String): String = s"$value.toUnscaledLong()"
+    def codeOf(value: AnyRef): Long = value.asInstanceOf[Decimal].toUnscaledLong
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) {
@@ -151,47 +156,45 @@ object KeyColumn {
     }
   }
 
-  private final class WideDecimalColumn(ordinal: Int, decimal: DecimalType) extends PlainColumn(ordinal) {
+  private final class WideDecimalColumn(ordinal: Int, decimal: DecimalType) extends ObjectColumn(ordinal) {
     private def hash(value: Decimal): Long = KeyHasher.hashUnscaled(value.toJavaBigDecimal.unscaledValue.toByteArray)
     def code(row: InternalRow): Long = hash(row.getDecimal(ordinal, decimal.precision, decimal.scale))
-    def javaCode(value: String): String = s"${Hasher}.hashUnscaled($value.toJavaBigDecimal().unscaledValue().toByteArray())"
+    def codeOf(value: AnyRef): Long = hash(value.asInstanceOf[Decimal])
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = hash(vector.getDecimal(p, decimal.precision, decimal.scale)); i += 1 }
     }
   }
 
-  private final class StringColumn(ordinal: Int) extends PlainColumn(ordinal) {
+  private final class StringColumn(ordinal: Int) extends ObjectColumn(ordinal) {
     override def isText: Boolean = true
     def code(row: InternalRow): Long = KeyHasher.hashUtf8(row.getUTF8String(ordinal))
-    def javaCode(value: String): String = s"${Hasher}.hashUtf8($value)"
+    def codeOf(value: AnyRef): Long = KeyHasher.hashUtf8(value.asInstanceOf[UTF8String])
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = KeyHasher.hashUtf8(vector.getUTF8String(p)); i += 1 }
     }
   }
 
-  private final class FloatColumn(ordinal: Int) extends PlainColumn(ordinal) {
+  private final class FloatColumn(ordinal: Int) extends FloatingColumn(ordinal) {
     def code(row: InternalRow): Long = KeyHasher.floatingCode(row.getFloat(ordinal).toDouble)
-    def javaCode(value: String): String = s"${Hasher}.floatingCode((double) $value)"
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = KeyHasher.floatingCode(vector.getFloat(p).toDouble); i += 1 }
     }
   }
 
-  private final class DoubleColumn(ordinal: Int) extends PlainColumn(ordinal) {
+  private final class DoubleColumn(ordinal: Int) extends FloatingColumn(ordinal) {
     def code(row: InternalRow): Long = KeyHasher.floatingCode(row.getDouble(ordinal))
-    def javaCode(value: String): String = s"${Hasher}.floatingCode($value)"
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
       while (i < count) { val p = positions(i); codes(p) = KeyHasher.floatingCode(vector.getDouble(p)); i += 1 }
     }
   }
 
-  private final class BinaryColumn(ordinal: Int) extends PlainColumn(ordinal) {
+  private final class BinaryColumn(ordinal: Int) extends ObjectColumn(ordinal) {
     def code(row: InternalRow): Long = KeyHasher.hashBinary(row.getBinary(ordinal))
-    def javaCode(value: String): String = s"${Hasher}.hashBinary($value)"
+    def codeOf(value: AnyRef): Long = KeyHasher.hashBinary(value.asInstanceOf[Array[Byte]])
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = vector match {
       // Spark's own vectors copy a binary, and give a string of the same bytes without a copy.
       case writable: WritableColumnVector =>
@@ -203,12 +206,13 @@ object KeyColumn {
     }
   }
 
-  private final class CollatedColumn(ordinal: Int, collation: Int) extends PlainColumn(ordinal) {
-    def code(row: InternalRow): Long = CollatedCode.of(row.getUTF8String(ordinal), collation)
-    def javaCode(value: String): String = s"${CollatedCode.getClass.getName.stripSuffix("$")}.of($value, $collation)"
+  private final class CollatedColumn(ordinal: Int, collation: Int) extends ObjectColumn(ordinal) {
+    def code(row: InternalRow): Long = collated(row.getUTF8String(ordinal))
+    def codeOf(value: AnyRef): Long = collated(value.asInstanceOf[UTF8String])
+    private def collated(text: UTF8String): Long = KeyHasher.hashBinary(CollationFactory.getCollationKeyBytes(text, collation))
     def write(vector: ColumnVector, positions: Array[Int], count: Int, codes: Array[Long]): Unit = {
       var i = 0
-      while (i < count) { val p = positions(i); codes(p) = CollatedCode.of(vector.getUTF8String(p), collation); i += 1 }
+      while (i < count) { val p = positions(i); codes(p) = collated(vector.getUTF8String(p)); i += 1 }
     }
   }
 }

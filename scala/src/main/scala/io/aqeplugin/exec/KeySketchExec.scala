@@ -29,7 +29,7 @@ case class KeySketchExec(keys: Seq[Expression], exactCodes: Int, child: SparkPla
   @transient @volatile private var running = Vector.empty[SketchAccumulator]
 
   // Set by doProduce for doConsume, as Spark's own operators do it.
-  private var sketchVariable: String = _
+  private var sketch: GeneratedSketch = _
 
   // A finished stage is asked again by every re-plan.
   @transient private lazy val finished = running.flatMap(_.take())
@@ -54,7 +54,7 @@ case class KeySketchExec(keys: Seq[Expression], exactCodes: Int, child: SparkPla
     val task = begin()
     child.execute().mapPartitions(
       { rows =>
-        val sketch = task.open()
+        val sketch = task.get()
         rows.map { row => sketch.add(row); row }
       },
       preservesPartitioning = true
@@ -65,7 +65,7 @@ case class KeySketchExec(keys: Seq[Expression], exactCodes: Int, child: SparkPla
     val task = begin()
     child.executeColumnar().mapPartitions(
       { batches =>
-        val sketch = task.open()
+        val sketch = task.get()
         batches.map { batch => sketch.add(batch); batch }
       },
       preservesPartitioning = true
@@ -79,8 +79,7 @@ case class KeySketchExec(keys: Seq[Expression], exactCodes: Int, child: SparkPla
   override def usedInputs: AttributeSet = AttributeSet.fromAttributeSets(keys.map(_.references))
 
   override protected def doProduce(ctx: CodegenContext): String = {
-    val task = ctx.addReferenceObj("sketchTask", begin())
-    sketchVariable = ctx.addMutableState(classOf[PartitionSketch].getName, "keySketch", variable => s"$variable = $task.open();")
+    sketch = GeneratedSketch.open(ctx, begin(), coder)
     generated.produce(ctx, this)
   }
 
@@ -89,33 +88,22 @@ case class KeySketchExec(keys: Seq[Expression], exactCodes: Int, child: SparkPla
     ctx.currentVars = input
     val values = keys.map(BindReferences.bindReference(_, child.output).genCode(ctx))
     val hasNull = values.map(_.isNull.code).filter(_ != "false")
-    val add = noted(values.map(_.value.code)) match {
-      case Seq(code) => s"$sketchVariable.add($code);"
-      case codes     =>
-        codes.zipWithIndex.map { case (code, i) => s"$sketchVariable.put($i, $code);" }.mkString("", " ", s" $sketchVariable.added();")
-    }
-    val added = if (hasNull.isEmpty) add else s"if (${hasNull.mkString(" || ")}) { $sketchVariable.addNull(); } else { $add }"
+    val add = sketch.add(values.map(_.value.code))
+    val added = if (hasNull.isEmpty) add else s"if (${hasNull.mkString(" || ")}) { ${sketch.addNull} } else { $add }"
     // An integer column is its own code; to compute another key or its code may fail.
     val sketched =
       if (coder.isExact && !coder.computes) added
       else
-        s"""if ($sketchVariable.isOpen()) {
+        s"""if (${sketch.isOpen}) {
            |  try {
            |    ${values.map(_.code).mkString("\n")}
            |    $added
-           |  } catch (Throwable error) { $sketchVariable.fail(error); }
+           |  } catch (Throwable error) { ${sketch.fail("error")} }
            |}""".stripMargin
     s"""${if (coder.isExact && !coder.computes) values.map(_.code).mkString("\n") else ""}
        |$sketched
        |${consume(ctx, input)}""".stripMargin
   }
-
-  /** The Java expressions of the codes of the columns, which note the texts. */
-  private def noted(values: Seq[String]): Seq[String] =
-    coder.javaCodes(values).lazyZip(coder.areTexts).lazyZip(values).toSeq.zipWithIndex.map {
-      case ((code, true, value), column) => s"$sketchVariable.text($column, $code, $value)"
-      case ((code, false, _), _)         => code
-    }
 
   // Spark puts an adapter below where the child has no generated code.
   private def generated: CodegenSupport = child.asInstanceOf[CodegenSupport]

@@ -1,5 +1,7 @@
 package io.aqeplugin.exec
 
+import java.util.function.{BooleanSupplier, Consumer, DoubleConsumer, IntFunction, LongConsumer, Supplier}
+
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.vectorized.ColumnarBatch
@@ -14,10 +16,11 @@ import io.aqeplugin.sketch._
   * @param exactCodes
   *   number of distinct keys up to which the stage keeps all
   */
-private[exec] final case class SketchTask(coder: KeyCoder, exactCodes: Int, sketches: SketchAccumulator) {
+private[exec] final case class SketchTask(coder: KeyCoder, exactCodes: Int, sketches: SketchAccumulator)
+    extends Supplier[PartitionSketch] {
 
   /** The sketch of the task that calls it. It is handed over when the task has succeeded. */
-  def open(): PartitionSketch = {
+  override def get(): PartitionSketch = {
     val context = TaskContext.get()
     val sketch = new PartitionSketch(this, context.partitionId(), context.numPartitions())
     context.addTaskCompletionListener[Unit](done => if (!done.isFailed()) sketch.end())
@@ -27,9 +30,16 @@ private[exec] final case class SketchTask(coder: KeyCoder, exactCodes: Int, sket
 
 /** The sketch of one partition while its rows pass. An error ends the sketch and not the task; the partition stays missing then.
   *
-  * Mutable; belongs to the thread of its task. Generated code calls it.
+  * Mutable; belongs to the thread of its task.
+  *
+  * Generated code calls it by interfaces of the JDK alone: [[GeneratedSketch]]. Spark compiles that code with the class loader of whichever
+  * thread comes first, and of those some do not know the plugin's jar.
   */
-private[exec] final class PartitionSketch(task: SketchTask, partition: Int, partitions: Int) {
+private[exec] final class PartitionSketch(task: SketchTask, partition: Int, partitions: Int)
+    extends IntFunction[AnyRef]
+    with BooleanSupplier
+    with Runnable
+    with Consumer[Throwable] {
   private val coder = task.coder
   private val sketcher = new KeySketcher(SketchLimits.forTasks(partitions, task.exactCodes), coder.areValues, coder.areTexts)
   private var open = true
@@ -49,8 +59,8 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
   private var codes = waiting.map(_ => Array.emptyLongArray)
   private var combined = Array.emptyLongArray
 
-  // These eight: once per row.
-  def isOpen: Boolean = open
+  // From here to `added`: once per row.
+  override def getAsBoolean: Boolean = open
 
   def add(row: InternalRow): Unit = if (open) {
     try
@@ -63,13 +73,10 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
     catch { case Survivable(error) => abandon(error) }
   }
 
-  def addNull(): Unit = nullCount += 1
+  /** A row whose key is null. */
+  override def run(): Unit = addNull()
 
-  /** Adds a row by the code of its key, which is a single column. */
-  def add(code: Long): Unit = {
-    firstWaiting(waitingCount) = code
-    added()
-  }
+  private def addNull(): Unit = nullCount += 1
 
   private def addTexts(row: InternalRow): Unit = {
     var t = 0
@@ -80,22 +87,36 @@ private[exec] final class PartitionSketch(task: SketchTask, partition: Int, part
     }
   }
 
-  /** Notes the text of one column of a row with a key, and returns its code. */
-  def text(column: Int, code: Long, text: UTF8String): Long = {
-    sketcher.addText(column, code, text)
-    code
+  /** What takes the values of one column of the key, see [[GeneratedSketch]]. Those of the last column end the row. */
+  override def apply(column: Int): AnyRef = {
+    val isLast = column == waiting.length - 1
+    val codes = waiting(column)
+    def put(code: Long): Unit = {
+      codes(waitingCount) = code
+      if (isLast) added()
+    }
+    coder.ofValues(column) match {
+      case texts: ObjectColumn if texts.isText =>
+        (
+            (text: UTF8String) => {
+              val code = texts.codeOf(text)
+              sketcher.addText(column, code, text)
+              put(code)
+            }
+        ): Consumer[UTF8String]
+      case objects: ObjectColumn => ((value: AnyRef) => put(objects.codeOf(value))): Consumer[AnyRef]
+      case _: FloatingColumn     => ((value: Double) => put(KeyHasher.floatingCode(value))): DoubleConsumer
+      case _                     => (value => put(value)): LongConsumer
+    }
   }
 
-  /** The code of one column of the row that [[added]] adds. */
-  def put(column: Int, code: Long): Unit = waiting(column)(waitingCount) = code
-
-  def added(): Unit = {
+  private def added(): Unit = {
     waitingCount += 1
     if (waitingCount == firstWaiting.length) flush()
   }
 
   /** Ends the sketch, unless the error must end the task. */
-  def fail(error: Throwable): Unit = error match {
+  override def accept(error: Throwable): Unit = error match {
     case Survivable(one) => abandon(one)
     case fatal           => throw fatal
   }

@@ -6,7 +6,9 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
+import org.apache.spark.sql.execution.{SQLExecution, SortExec, SparkPlan}
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
+import org.apache.spark.sql.execution.joins.ShuffledJoin
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
@@ -205,6 +207,14 @@ case class RuntimeFilterExec(
   override def collectFirst[B](pf: PartialFunction[SparkPlan, B]): Option[B] = pf.lift(this).orElse(child.collectFirst(pf))
   override def exists(f: SparkPlan => Boolean): Boolean = f(this) || child.exists(f)
 
+  // AQE keeps the cheaper of two plans, and counts what it visits. A source is a copy of a build side, which counts once, in its join: if
+  // copies counted too, AQE would drop re-plans that are cheaper, such as its own change to a broadcast join.
+  override def foreach(f: SparkPlan => Unit): Unit = {
+    f(this)
+    child.foreach(f)
+    (sources ++ clock).foreach(_.foreach(node => if (!RuntimeFilterExec.isPriced(node)) f(node)))
+  }
+
   override def nodeName: String = "RuntimeFilter"
 
   override def simpleString(maxFields: Int): String =
@@ -215,6 +225,12 @@ case class RuntimeFilterExec(
 }
 
 object RuntimeFilterExec {
+
+  /** Whether AQE's cost of a plan counts the node: shuffles that have not started, skew joins and, since Spark 4.3, sorts. */
+  private def isPriced(node: SparkPlan): Boolean = node match {
+    case _: ShuffleExchangeLike | _: ShuffledJoin | _: SortExec => true
+    case _                                                      => false
+  }
 
   /** @param filters
     *   per source, the filter that was found, or why there was none

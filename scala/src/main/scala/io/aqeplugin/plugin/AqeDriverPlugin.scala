@@ -9,11 +9,10 @@ import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
-import io.aqeplugin.conf.{Canary, SessionConf}
+import io.aqeplugin.conf.Canary
 import io.aqeplugin.CompiledLine
 import io.aqeplugin.exec.ExecutorMetrics
 import io.aqeplugin.metrics.{Faults, Survivable}
-import io.aqeplugin.rules.PlanCost
 import io.aqeplugin.tell.{DecisionMetrics, ExplainSection, LatestRows, QueryEndListener, RecentDecisions}
 import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
@@ -38,10 +37,6 @@ final class AqeDriverPlugin extends DriverPlugin {
       val sections = ConfList.appended(conf.getOption(ConfNames.ExplainSections), classOf[ExplainSection].getName)
       SparkBridge.setConf(sparkContext, ConfNames.ExplainSections, sections)
     }
-    conf.getOption(ConfNames.CostEvaluator).filter(_ != classOf[PlanCost].getName).foreach { own =>
-      SparkBridge.setConf(sparkContext, SessionConf.WrappedCostEvaluator, own)
-    }
-    SparkBridge.setConf(sparkContext, ConfNames.CostEvaluator, classOf[PlanCost].getName)
     RecentDecisions.begin(conf.getOption(_))
     LatestRows.begin(conf.getOption(_))
     sparkContext.addSparkListener(listener)
@@ -108,7 +103,6 @@ object AqeDriverPlugin {
 private[plugin] object ConfNames {
   val Extensions = "spark.sql.extensions"
   val ExplainSections = "spark.sql.extendedExplainProviders"
-  val CostEvaluator = "spark.sql.adaptive.customCostEvaluatorClass"
 }
 
 /** Comma-separated class lists of Spark's conf. */
