@@ -20,7 +20,8 @@ def tableFormats(line: SparkLine): Seq[ModuleID] =
   else
     Seq(
       "io.delta" % s"delta-spark_${line.line}_${line.scalaBinary}" % "4.4.0" % Test,
-      "org.apache.iceberg" % s"iceberg-spark-runtime-${line.line}_${line.scalaBinary}" % "1.12.0" % Test
+      "org.apache.iceberg" % s"iceberg-spark-runtime-${line.line}_${line.scalaBinary}" % "1.12.0" % Test,
+      "org.apache.datafusion" % s"comet-spark-spark${line.line}_${line.scalaBinary}" % "1.2.0" % Test
     )
 
 def sparkProject(line: SparkLine): Project =

@@ -37,8 +37,9 @@ class Checks(Shown):
 def join_checks(spark: SparkSession, mode: Mode) -> tuple[Check, Check]:
     """Runs a small join in ``mode``, the session's own: has it the right rows, and was it decided?"""
     joined = small_join(spark)
-    decided = 0 if mode == "off" else sum(len(query.joins) for query in run_and_read(spark, joined))
-    return right_rows(joined.count()), deciding(decided, mode)
+    decided = [] if mode == "off" else [join for query in run_and_read(spark, joined) for join in query.joins]
+    foreign = (join.decision.reason.subject for join in decided if join.decision.reason.code == "FOREIGN_NODE")
+    return right_rows(joined.count()), deciding(len(decided), mode, next(foreign, None) or "")
 
 
 def joins_not_run(stopping: Sequence[Check]) -> tuple[Check, Check]:

@@ -68,7 +68,7 @@ def reason_meanings() -> Mapping[str, str]:
 
 def describe_reason(reason: Reason) -> str:
     """The meaning of the code, then the numbers: ``… (CODE: 12.3 MiB against 10.0 MiB, spark.aqePlugin.…)``."""
-    details = ", ".join(part for part in (describe_numbers(reason), reason.conf_key) if part)
+    details = ", ".join(part for part in (reason.subject, describe_numbers(reason), reason.conf_key) if part)
     meaning = reason_meanings().get(reason.code, "a reason unknown to this version of aqe-plugin")
     return f"{meaning} ({reason.code}{': ' if details else ''}{details})"
 

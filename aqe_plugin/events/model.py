@@ -73,6 +73,7 @@ class Reason:
         measured: the measured value, compared with ``limit``.
         unit: unit of both (``bytes``, ``rows``, ``millis``, ``ratio``, …), empty without a number.
         conf_key: the conf key of the limit, empty when there is none.
+        subject: the name of what the reason is about, such as the class of an operator.
     """
 
     code: str
@@ -80,6 +81,7 @@ class Reason:
     limit: float | None
     unit: str
     conf_key: str
+    subject: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

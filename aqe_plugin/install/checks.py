@@ -227,13 +227,18 @@ def mode_set(value: str | None) -> Check:
     return outcome_of("mode", not problem, f"{MODE_KEY} = {value}: {problem}" if problem else value, AS_IF_OFF)
 
 
-def deciding(decisions: int, mode: str) -> Check:
-    """Whether joins were decided; with the mode ``off`` none can be."""
+def deciding(decisions: int, mode: str, foreign: str = "") -> Check:
+    """Whether joins were decided; with the mode ``off`` none can be.
+
+    Args:
+        foreign: the operator of another engine for which a join was left alone.
+    """
     if mode == "off":
         found, fix = "the mode is off, so nothing is decided.", "Set the mode to observe or apply."
         return Check("deciding", CheckVerdict.NOT_RUN, found, fix)
     if decisions:
-        return Check("deciding", CheckVerdict.OK, f"joins decided in mode {mode}: {decisions}")
+        left_alone = f"; left alone beside another engine (FOREIGN_NODE: {foreign})" if foreign else ""
+        return Check("deciding", CheckVerdict.OK, f"joins decided in mode {mode}: {decisions}{left_alone}")
     fix = "If no check above failed, report this with the driver's log."
     return Check("deciding", CheckVerdict.FAILED, "no join was decided.", fix)
 

@@ -142,7 +142,7 @@ def _session(command: list[str], environment: Mapping[str, str], folder: Path, s
     yield plugin_loaded(probe, driver_log)
     yield mode_set(probe.mode)
     yield event_log("events", events_folder(folder))
-    yield deciding(probe.decisions, probe.mode)
+    yield deciding(probe.decisions, probe.mode, probe.foreign)
 
 
 def _properties(target: Target, jar: Path | None, folder: Path) -> Path:

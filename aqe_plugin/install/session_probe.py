@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,6 +43,7 @@ class Probe:
         extensions: ``spark.sql.extensions`` after the plugin's driver half ran.
         rows: rows of the join that it ran.
         decisions: joins that were decided.
+        foreign: the operator of another engine for which one was left alone.
     """
 
     error: str = ""
@@ -52,6 +53,7 @@ class Probe:
     mode: str = ""
     rows: int = 0
     decisions: int = 0
+    foreign: str = ""
 
 
 def answer_file(folder: Path) -> Path:
@@ -163,21 +165,24 @@ def _settings(folder: Path) -> dict[str, str]:
 
 def _look(spark: Any) -> Probe:
     try:
+        rows = small_join(spark).count()
+        decided = _decided(spark)
         return Probe(
             spark_version=spark.version,
             plugins=spark.sparkContext.getConf().get(PLUGINS_KEY, ""),
             extensions=spark.conf.get("spark.sql.extensions", "") or "",
             mode=spark.conf.get(MODE_KEY, "") or conf_keys()[MODE_KEY].default,
-            rows=small_join(spark).count(),
-            decisions=_decisions(spark),
+            rows=rows,
+            decisions=len(decided),
+            foreign=next((row["reason_subject"] for row in decided if row["reason"] == "FOREIGN_NODE"), ""),
         )
     finally:
         spark.stop()
 
 
-def _decisions(spark: Any) -> int:
+def _decided(spark: Any) -> Sequence[Mapping[str, Any]]:
     loaded = spark.catalog.functionExists("aqe_decide")
-    return int(spark.sql("SELECT * FROM aqe_decisions()").count()) if loaded else 0
+    return [row.asDict() for row in spark.sql("SELECT * FROM aqe_decisions()").collect()] if loaded else []
 
 
 def _report(folder: Path, start: Callable[[], Any]) -> None:

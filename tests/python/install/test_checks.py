@@ -152,3 +152,9 @@ def test_the_mode_is_the_default_when_it_is_not_set() -> None:
 def test_no_decision_fails_unless_the_mode_is_off() -> None:
     verdicts = [deciding(decisions, mode).verdict for decisions, mode in ((1, "apply"), (0, "apply"), (0, "off"))]
     assert verdicts == [CheckVerdict.OK, CheckVerdict.FAILED, CheckVerdict.NOT_RUN]
+
+
+def test_a_join_left_alone_beside_another_engine_names_its_operator() -> None:
+    check = deciding(1, "apply", "org.apache.spark.sql.comet.CometSortMergeJoinExec")
+    assert check.ok
+    assert "FOREIGN_NODE: org.apache.spark.sql.comet.CometSortMergeJoinExec" in check.found

@@ -97,6 +97,9 @@ def test_a_reason_gives_its_meaning_and_its_numbers() -> None:
         "(BROADCAST_MEMORY: 96.0 MiB against 64.0 MiB, spark.aqePlugin.broadcast.maxBytes)"
     )
     assert describe_reason(Reason("HINT", None, None, "", "")) == f"{reason_meanings()['HINT']} (HINT)"
+    assert describe_reason(Reason("FOREIGN_NODE", None, None, "", "", "a.CometExec")).endswith(
+        "(FOREIGN_NODE: a.CometExec)"
+    )
 
 
 def test_two_numbers_of_a_reason_say_which_is_which() -> None:

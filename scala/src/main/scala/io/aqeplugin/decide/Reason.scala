@@ -10,13 +10,16 @@ package io.aqeplugin.decide
   *   unit of both numbers (`bytes`, `rows`, `millis`, `ratio`, …), empty without numbers
   * @param confKey
   *   the conf key that sets the limit, empty when none does
+  * @param subject
+  *   the name of what the reason is about, such as the class of an operator; empty when the code says it
   */
 final case class Reason(
     code: ReasonCode,
     measured: Option[Double] = None,
     limit: Option[Double] = None,
     unit: String = "",
-    confKey: String = ""
+    confKey: String = "",
+    subject: String = ""
 )
 
 object Reason {

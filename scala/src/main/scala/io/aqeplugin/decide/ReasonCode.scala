@@ -104,6 +104,12 @@ object ReasonCode {
         Filter,
         "the plan already has the maximum number of filters, or of operators in copies of their build sides, all with a lower pass rate"
       )
+  case object ForeignNode
+      extends ReasonCode(
+        "FOREIGN_NODE",
+        Any,
+        "the join is, or lies above, an operator that is neither Spark's nor the plugin's, so it is left alone"
+      )
   case object RepeatedRequest
       extends ReasonCode("REPEATED_REQUEST", Filter, "this query already requested the same filter and did not get it")
   case object FilterReady
@@ -207,6 +213,7 @@ object ReasonCode {
     AlreadyFilteredBySpark,
     MaxFiltersPerScan,
     MaxFiltersPerPlan,
+    ForeignNode,
     RepeatedRequest,
     FilterReady,
     BuildTimeout,

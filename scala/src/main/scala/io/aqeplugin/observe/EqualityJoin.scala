@@ -4,14 +4,17 @@ import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical.{Join, JoinHint, LogicalPlan}
 
-import io.aqeplugin.decide.Side
+import io.aqeplugin.decide.{JoinKind, Side}
 
 /** A logical join on equalities.
   *
   * @param id
   *   the id of the [[FoundJoin]] that is planned from this join
   */
-final class EqualityJoin(join: Join, val id: JoinId, pairs: Seq[(Expression, Expression)]) {
+final class EqualityJoin(join: Join, val kind: JoinKind, val id: JoinId, pairs: Seq[(Expression, Expression)]) {
+
+  /** The conditions of the join as SQL. */
+  def texts: Seq[String] = pairs.map { case (left, right) => s"${left.sql} = ${right.sql}" }
 
   /** The hints of the author and of AQE. */
   def hint: JoinHint = join.hint
@@ -32,7 +35,7 @@ object EqualityJoin {
   def of(join: Join): Option[EqualityJoin] = join match {
     case ExtractEquiJoinKeys(joinType, leftKeys, rightKeys, _, _, _, _, _) =>
       JoinFinder.kindOf(joinType, nullAware = false).map { kind =>
-        new EqualityJoin(join, JoinId.of(kind, leftKeys, rightKeys), JoinId.ordered(leftKeys, rightKeys))
+        new EqualityJoin(join, kind, JoinId.of(kind, leftKeys, rightKeys), JoinId.ordered(leftKeys, rightKeys))
       }
     case _ => None
   }

@@ -3,8 +3,8 @@ package io.aqeplugin.place
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.{LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec}
-import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, BroadcastExchangeLike, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.adaptive._
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, Exchange, ReusedExchangeExec, ShuffleExchangeExec}
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 
 import io.aqeplugin.exec.RuntimeFilterExec
@@ -18,15 +18,24 @@ object BuildExchange {
     * Operators between the join and the exchange may drop rows but never add keys, so the exchange has at least the join's keys.
     */
   def of(build: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = build match {
-    case broadcast: BroadcastExchangeLike                     => finishedShuffle(broadcast.child, keys).orElse(named(broadcast, keys))
+    case found @ (_: Exchange | _: QueryStageExec) if !isReadable(found) => None
+    case broadcast: BroadcastExchangeExec                     => finishedShuffle(broadcast.child, keys).orElse(named(broadcast, keys))
     case broadcast: BroadcastQueryStageExec                   => finishedShuffle(broadcast.plan, keys).orElse(named(broadcast, keys))
-    case found @ (_: ShuffleExchangeLike | _: QueryStageExec) => named(found, keys)
+    case found @ (_: ShuffleExchangeExec | _: QueryStageExec) => named(found, keys)
     case read: AQEShuffleReadExec                             => of(read.child, keys)
     case sort: SortExec                                       => of(sort.child, keys)
     case join: BaseJoinExec if isSemi(join)                   => of(join.left, keys)
     case other if other.children.size == 1                    =>
       Lineage.steps(other, keys).headOption.flatMap(step => of(step.child, step.keys))
     case _ => None
+  }
+
+  /** Whether a filter can be built from the rows of an exchange: from Spark's own, and not from all that look like one. */
+  private def isReadable(found: SparkPlan): Boolean = found match {
+    case _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: TableCacheQueryStageExec => true
+    case stage: QueryStageExec                                                           => isReadable(stage.plan)
+    case reused: ReusedExchangeExec                                                      => isReadable(reused.child)
+    case _                                                                               => false
   }
 
   /** Joins that give rows of their left side, each once at most. Other joins may give more rows than the exchange has, so that its size would

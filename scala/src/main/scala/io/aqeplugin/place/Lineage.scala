@@ -17,7 +17,7 @@ import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.aggregate.{BaseAggregateExec, HashAggregateExec, ObjectHashAggregateExec, SortAggregateExec}
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec
-import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, ShuffleExchangeExec}
 import org.apache.spark.sql.execution.joins._
 import org.apache.spark.sql.execution.window.WindowExecBase
 import org.apache.spark.sql.types.{DataType, DecimalType, StructType}
@@ -74,7 +74,7 @@ object Lineage {
 
     case SortExec(_, _, child, _) => Seq(Step(child, keys))
 
-    case exchange: ShuffleExchangeLike if !isByPosition(exchange) => Seq(Step(exchange.child, keys))
+    case exchange: ShuffleExchangeExec if !isByPosition(exchange) => Seq(Step(exchange.child, keys))
 
     case exchange: BroadcastExchangeExec => Seq(Step(exchange.child, keys))
 
@@ -148,7 +148,7 @@ object Lineage {
   /** A filter that failed in one run of a task passes rows that it drops in another. Rows that are distributed by position would go
     * elsewhere than in the first run: a reader that has finished would miss them, or another would read them twice.
     */
-  private def isByPosition(exchange: ShuffleExchangeLike): Boolean = exchange.outputPartitioning.isInstanceOf[RoundRobinPartitioning]
+  private def isByPosition(exchange: ShuffleExchangeExec): Boolean = exchange.outputPartitioning.isInstanceOf[RoundRobinPartitioning]
 
   /** A window function sees each partition that is kept as a whole. */
   private def arePartitionKeys(keys: Seq[Expression], partitionSpec: Seq[Expression]): Boolean =

@@ -62,8 +62,17 @@ final class AqeDriverPlugin extends DriverPlugin {
       DecisionMetrics.register(pluginContext.metricRegistry)
       if (context.exists(_.isLocal)) ExecutorMetrics.register(pluginContext.metricRegistry)
     }
+    guarded("order of rules", "the plugin's rules run before those of plugins that are named after it")(context.foreach(runLast))
     guarded("canary", "the application tries no values")(context.foreach(draw(_, appId)))
   }
+
+  /** Puts the plugin's rules behind those of plugins that were started after it, so that they see what these make of a plan, and make the same of it
+    * in whichever order `spark.plugins` has them.
+    */
+  private def runLast(sparkContext: SparkContext): Unit =
+    sparkContext.getConf.getOption(ConfNames.Extensions).filter(ConfList.entries(_).contains(classOf[AqeExtensions].getName)).foreach {
+      list => SparkBridge.setConf(sparkContext, ConfNames.Extensions, ConfList.appended(Some(list), classOf[AqeExtensions].getName))
+    }
 
   /** Gives the application its canary values. This happens here because the application's id is not known earlier, and sessions begin
     * later.
@@ -108,9 +117,8 @@ private[plugin] object ConfNames {
 /** Comma-separated class lists of Spark's conf. */
 private[plugin] object ConfList {
 
-  /** The list with `name` at its end, once; the user's own entries keep their order. */
-  def appended(list: Option[String], name: String): String = {
-    val entries = list.toSeq.flatMap(_.split(',')).map(_.trim).filter(_.nonEmpty)
-    (if (entries.contains(name)) entries else entries :+ name).mkString(",")
-  }
+  /** The list with `name` at its end, once; all other entries keep their order. */
+  def appended(list: Option[String], name: String): String = (list.toSeq.flatMap(entries).filterNot(_ == name) :+ name).mkString(",")
+
+  def entries(list: String): Seq[String] = list.split(',').toSeq.map(_.trim).filter(_.nonEmpty)
 }

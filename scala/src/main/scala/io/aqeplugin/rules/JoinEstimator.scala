@@ -124,6 +124,44 @@ private[rules] final class JoinEstimator(
     )
   }
 
+  /** What is known of a join that is left alone: how many rows its sides may have. */
+  def unseen(join: ForeignJoin): JoinFacts = {
+    val (left, right) = (estimates(join.child(Side.Left)), estimates(join.child(Side.Right)))
+    val side = if (left.rows < right.rows) Side.Left else Side.Right
+    val (build, probe) = (side.of(left, right), side.of(right, left))
+    JoinFacts(
+      context.state.nameOf(join.id),
+      join.kind,
+      join.texts,
+      side,
+      BuildFacts(
+        rounded(build.rows),
+        0L,
+        estimates.rowBytes(join.child(side)),
+        0,
+        0L,
+        0L,
+        None,
+        alreadyBroadcast = false,
+        KeyFacts(join.texts.size, supported = true)
+      ),
+      ProbeFacts(
+        rounded(probe.rows),
+        rounded(probe.rows),
+        estimates.rowBytes(join.child(side.other)),
+        exchanges = 0,
+        started = false,
+        targets = 0,
+        rowsSource = Some(probe.source)
+      ),
+      context.cluster.facts,
+      hint = None,
+      Strategy.LeaveToSpark,
+      canBroadcast = false,
+      filterObstacle = Some(ReasonCode.ForeignNode)
+    )
+  }
+
   /** The facts of a join without any measurement. */
   def unmeasured(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =
     estimate.copy(

@@ -33,8 +33,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private val sizes = newSizes
   private val waits = new PlannedWaits
   private val estimator = new JoinEstimator(plan, context, newSizes, sizes, waits, sitesBelow)
-  private val joins = JoinFinder.find(plan)
-  private val ranges = JoinRange.find(plan)
+  private val (foreign, joins, ranges) = {
+    val (keyed, ranged) = (JoinFinder.find(plan), JoinRange.find(plan))
+    val foreign = ForeignJoins.of(plan, keyed ++ ranged, ColumnarRules.applied(plan))
+    val ids = foreign.map(_.id).toSet
+    (foreign, keyed.filterNot(join => ids(join.id)), ranged.filterNot(join => ids(join.id)))
+  }
   private val uses = new UsesOfScans(context, estimator, sizes)
   private val shuffles = new UsesOfShuffles(context, joins, nameOf, sideOf, join => usedByPruning.contains(join.id))
   private lazy val guard =
@@ -64,10 +68,11 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     plan.collectLeaves().filter(scan => KnownTables.keyOf(scan).exists(!state.knowsTable(_))).foreach(KnownTables.begin)
 
   /** Whether the plan has no join. */
-  def isEmpty: Boolean = joins.isEmpty && ranges.isEmpty
+  def isEmpty: Boolean = joins.isEmpty && ranges.isEmpty && foreign.isEmpty
 
   /** The filters that joins on equalities request now, and then those that joins by a range request. */
   def all: Seq[Placement] = {
+    foreign.foreach(leftAlone)
     val placements = joins.flatMap(of) ++ ranges.filter(mayBeRange).flatMap(of)
     joins.foreach(noteShuffleShare)
     placements
@@ -207,11 +212,13 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   // Those of this plan alone: a copied node brings lines of an earlier plan, in which another range may have been judged.
   private val explained = new IdentityHashMap[SparkPlan, Seq[ExplainSection.Line]]().asScala
 
-  private def explain(join: FoundJoin, text: => String): Unit = {
-    val line = state.explainLine(nameOf(join))
+  private def explain(join: FoundJoin, text: => String): Unit = explain(join.node, nameOf(join), text)
+
+  private def explain(node: SparkPlan, name: String, text: => String): Unit = {
+    val line = state.explainLine(name)
     line.set(() => text)
-    explained.update(join.node, explained.getOrElse(join.node, Nil) :+ line)
-    ExplainSection.note(join.node, explained(join.node))
+    explained.update(node, explained.getOrElse(node, Nil) :+ line)
+    ExplainSection.note(node, explained(node))
   }
 
   private def sketch(site: JoinSite): Unit = site.source.foreach {
@@ -238,6 +245,14 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     }
     explain(join, ExplainText.line(decision))
     Nil
+  }
+
+  /** Neither an estimate nor anything in the plan. A later change that makes filters work with an engine's own operators begins here. */
+  private def leftAlone(join: ForeignJoin): Unit = {
+    val name = state.nameOf(join.id)
+    val reason = Reason(ReasonCode.ForeignNode, subject = join.foreign)
+    val decision = state.leaveAloneOnce(name, reason)(DecideJoin.leftAlone(estimator.unseen(join), context.thresholds, reason))
+    explain(join.node, name, ExplainText.line(decision))
   }
 
   /** The join's estimate in the query's state, with the site for its build side: another thread may plan the same join concurrently. */

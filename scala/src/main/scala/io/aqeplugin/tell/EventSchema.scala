@@ -94,7 +94,8 @@ object EventSchema {
       FieldSchema("measured", "number", "see unit", "the value that was compared with the limit", required = false),
       FieldSchema("limit", "number", "see unit", "the limit", required = false),
       FieldSchema("unit", "text", "", "unit of both numbers; empty without numbers"),
-      FieldSchema("confKey", "text", "", "the conf key that sets the limit; empty when none does")
+      FieldSchema("confKey", "text", "", "the conf key that sets the limit; empty when none does"),
+      FieldSchema("subject", "text", "", "the name of what the reason is about, such as the class of an operator", required = false)
     )
   )
 

@@ -9,7 +9,9 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanHelper
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{AqeConf, Mode, SessionConf}
+import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.metrics.{Faults, Survivable}
+import io.aqeplugin.observe.ForeignNodes
 
 /** The plugin's section of EXPLAIN: a line for each join of the plan, with or without a filter. Spark's own join nodes have no place for a
   * text (SPARK-47289 made one below the plan).
@@ -23,20 +25,27 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
       // A stage that is read twice shows its joins twice.
       val lines =
         collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Lines) }.flatten.flatten.map(_.get.apply()).distinct
-      if (lines.isEmpty) ExplainSection.whyNone(SQLConf.get) else (lines ++ ExplainSection.notes(SQLConf.get, lines)).mkString("\n")
+      if (lines.isEmpty) ExplainSection.whyNone(SQLConf.get, foreignIn(plan))
+      else (lines ++ ExplainSection.notes(SQLConf.get, lines)).mkString("\n")
     } catch {
       case Survivable(error) =>
         Faults.note("EXPLAIN", "the plugin's section is empty", error)
         ""
     }
+
+  private def foreignIn(plan: SparkPlan): Option[String] =
+    collectFirst(plan) { case node if ForeignNodes.isOne(node) => node.getClass.getName }
 }
 
 object ExplainSection {
 
-  private def whyNone(conf: SQLConf): String =
+  private def whyNone(conf: SQLConf, foreign: => Option[String]): String =
     if (SessionConf.isOff(conf)) s"the plugin is off: ${AqeConf.ModeKey.key}"
     else if (!conf.adaptiveExecutionEnabled) s"every join is left to Spark: ${SQLConf.ADAPTIVE_EXECUTION_ENABLED.key} is false"
-    else SessionConf.read(conf).fold(error => s"every join is left to Spark. ${error.message}", _ => NoJoin)
+    else SessionConf.read(conf).fold(error => s"every join is left to Spark. ${error.message}", _ => foreign.fold(NoJoin)(noKnownJoin))
+
+  private def noKnownJoin(foreign: String): String =
+    s"this plan has no join to decide beside another engine: ${ExplainText.reason(Reason(ReasonCode.ForeignNode, subject = foreign))}"
 
   private val NoJoin = "this plan has no join to decide; the decisions on joins that AQE has removed are in aqe_decisions()"
 

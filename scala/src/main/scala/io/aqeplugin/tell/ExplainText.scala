@@ -51,7 +51,7 @@ object ExplainText {
     s"${decision.choice.name}, ${decision.reason.code.name}, ${decision.filesChosen} of ${decision.facts.files} files"
 
   def reason(reason: Reason): String = {
-    val details = Seq(Quantity.of(reason), reason.confKey).filter(_.nonEmpty)
+    val details = Seq(reason.subject, Quantity.of(reason), reason.confKey).filter(_.nonEmpty)
     reason.code.name + (if (details.isEmpty) "" else details.mkString(": ", ", ", ""))
   }
 

@@ -53,6 +53,8 @@ object ReasonExamples {
       "A fact table is joined with six filtered dimensions, and `filter.maxPerScan` is 4: the two filters with the highest pass rates are left out."
     case MaxFiltersPerPlan =>
       "A query with 70 filtered joins: the limit is 64. AQE plans a copy of the build side for each, with the filters in it: all copies may have 4,096 operators."
+    case ForeignNode =>
+      "Apache DataFusion Comet runs the query: the reason names `org.apache.spark.sql.comet.CometSortMergeJoinExec`. With `spark.comet.enabled=false`, the join is decided as ever."
     case RepeatedRequest => "AQE re-planned the join three times; the filter was requested once and is not requested again."
     case FilterReady     =>
       "TPC-DS q14: three scans of sales join the same months of `date_dim`; the other two scans use the filter of the first."

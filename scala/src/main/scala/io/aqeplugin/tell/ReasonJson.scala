@@ -12,6 +12,7 @@ private[tell] object ReasonJson {
     putDouble(node, "measured", reason.measured)
     putDouble(node, "limit", reason.limit)
     node.put("unit", reason.unit).put("confKey", reason.confKey)
+    if (reason.subject.nonEmpty) node.put("subject", reason.subject) else node
   }
 
   def read(fields: JsonFields): Either[String, Reason] = for {
@@ -20,7 +21,8 @@ private[tell] object ReasonJson {
     limit <- fields.optionalDouble("limit")
     unit <- fields.text("unit")
     confKey <- fields.text("confKey")
-  } yield Reason(code, measured, limit, unit, confKey)
+    subject <- fields.optionalText("subject")
+  } yield Reason(code, measured, limit, unit, confKey, subject.getOrElse(""))
 
   def writeWait(decision: WaitDecision): ObjectNode = {
     val node = JsonFields.emptyObject.put("waits", decision.waits)

@@ -24,7 +24,10 @@ private[tell] object TableColumns {
     double("measured", "see `unit`", "the value that was compared with the limit")(_.measured),
     double("limit", "see `unit`", "the limit")(_.limit),
     text("unit", "unit of both numbers; null without numbers")(r => nonEmpty(r.unit)),
-    text("conf_key", "the conf key that sets the limit; null when none does")(r => nonEmpty(r.confKey))
+    text("conf_key", "the conf key that sets the limit; null when none does")(r => nonEmpty(r.confKey)),
+    text("subject", "the name of what the reason is about, such as the class of an operator; null when the code says it")(r =>
+      nonEmpty(r.subject)
+    )
   )
 
   def column[A](name: String, dataType: DataType, unit: String, doc: String)(of: A => Any): TableColumn[A] =

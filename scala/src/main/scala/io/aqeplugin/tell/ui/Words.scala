@@ -81,7 +81,8 @@ object Words {
 
   /** The cells of a reason: code and meaning, measured value, limit, conf key. */
   def reason(reason: Reason): Seq[Seq[Node]] = Seq(
-    Seq(el("code")(text(reason.code.name)), text(s" ${reason.code.meaning}")),
+    Seq(el("code")(text(reason.code.name)), text(s" ${reason.code.meaning}")) ++
+      Option(reason.subject).filter(_.nonEmpty).toSeq.flatMap(name => Seq(text(": "), el("code")(text(name)))),
     reason.measured.map(value => text(Quantity.of(value, reason.unit))).toSeq,
     reason.limit.map(value => text(Quantity.of(value, reason.unit))).toSeq,
     Option(reason.confKey).filter(_.nonEmpty).map(key => el("code")(text(key))).toSeq
@@ -89,7 +90,7 @@ object Words {
 
   /** As above, in one cell. */
   def reasonInOneCell(reason: Reason): Seq[Node] = {
-    val details = Seq(Quantity.of(reason), reason.confKey).filter(_.nonEmpty).mkString(", ")
+    val details = Seq(reason.subject, Quantity.of(reason), reason.confKey).filter(_.nonEmpty).mkString(", ")
     val end = if (details.isEmpty) ")" else s": $details)"
     Seq(text(s"${reason.code.meaning} ("), el("code")(text(reason.code.name)), text(end))
   }
