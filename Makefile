@@ -130,6 +130,11 @@ test-all: lint jar table-formats ## every case on the primary Spark line, the ot
 	env -u AQE_PLUGIN_TESTS $(SBT) otherLines
 	AQE_PLUGIN_TESTS=all $(MAKE) test-python test-spark-quick LANE_MINUTES=600
 
+.PHONY: test-lines
+test-lines: prerequisites venv jar ## the other Spark lines' whole suites, and the newest patch releases from their PySpark packages
+	$(SBT) otherLines
+	$(BIN)/python -m pytest -q tests/e2e/on_packages.py
+
 .PHONY: lint
 lint: lint-jvm lint-python ## formats, style rules, types and who-may-import-whom of both languages
 

@@ -1,5 +1,7 @@
 // One source tree, one sbt project and one jar per Spark line; the lines themselves are in project/SparkLines.scala.
 
+import scala.sys.process.Process
+
 ThisBuild / organization := "io.aqeplugin"
 ThisBuild / version := IO.read((ThisBuild / baseDirectory).value / "aqe_plugin" / "VERSION").trim
 ThisBuild / licenses := Seq(License.Apache2)
@@ -22,6 +24,24 @@ def tableFormats(line: SparkLine): Seq[ModuleID] =
       "io.delta" % s"delta-spark_${line.line}_${line.scalaBinary}" % "4.4.0" % Test,
       "org.apache.iceberg" % s"iceberg-spark-runtime-${line.line}_${line.scalaBinary}" % "1.12.0" % Test,
       "org.apache.datafusion" % s"comet-spark-spark${line.line}_${line.scalaBinary}" % "1.2.0" % Test
+    )
+
+/** Spark itself. */
+def sparkOf(line: SparkLine): Seq[Setting[_]] =
+  if (line.isOnMaven)
+    Seq(
+      libraryDependencies += "org.apache.spark" %% "spark-sql" % line.sparkVersion % Provided,
+      libraryDependencies ++= Seq("sql", "catalyst", "core", "common-utils", "sql-api").map { module =>
+        "org.apache.spark" %% s"spark-$module" % line.sparkVersion % Test classifier "tests"
+      }
+    )
+  else
+    Seq(
+      Compile / unmanagedJars := {
+        val folder = Process(Seq("project/pyspark-package", line.sparkVersion), (ThisBuild / baseDirectory).value).!!.trim
+        (file(folder) / "deps" / "jars" * "*.jar").classpath
+      },
+      Test / unmanagedJars := (Compile / unmanagedJars).value
     )
 
 def sparkProject(line: SparkLine): Project =
@@ -64,15 +84,10 @@ def sparkProject(line: SparkLine): Project =
       publishConfiguration := publishConfiguration.value.withOverwrite(true),
       excludeDependencies += connectShims,
       libraryDependencies ++= Seq(
-        "org.apache.spark" %% "spark-sql" % line.sparkVersion % Provided,
-        "org.apache.spark" %% "spark-sql" % line.sparkVersion % Test classifier "tests",
-        "org.apache.spark" %% "spark-catalyst" % line.sparkVersion % Test classifier "tests",
-        "org.apache.spark" %% "spark-core" % line.sparkVersion % Test classifier "tests",
-        "org.apache.spark" %% "spark-common-utils" % line.sparkVersion % Test classifier "tests",
-        "org.apache.spark" %% "spark-sql-api" % line.sparkVersion % Test classifier "tests",
         "org.scalatest" %% "scalatest" % "3.2.19" % Test,
         "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
       ),
+      sparkOf(line),
       libraryDependencies ++= tableFormats(line),
       Seq(Compile -> "main", Test -> "test").flatMap { case (config, folder) =>
         val root = Def.setting((ThisBuild / baseDirectory).value / "scala" / "src" / folder)

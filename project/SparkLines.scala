@@ -8,8 +8,10 @@
   *   the Scala release that Spark release itself was built with
   * @param javaTarget
   *   the oldest Java the line runs on
+  * @param isOnMaven
+  *   whether Maven Central has the release; else its jars are those of the PySpark package, which has no test jars
   */
-final case class SparkLine(line: String, sparkVersion: String, scalaVersion: String, javaTarget: String) {
+final case class SparkLine(line: String, sparkVersion: String, scalaVersion: String, javaTarget: String, isOnMaven: Boolean = true) {
 
   /** Identifier of the sbt project, e.g. `spark41`. */
   def id: String = "spark" + line.replace(".", "")
@@ -26,11 +28,12 @@ object SparkLines {
 
   /** Every line that is built, newest first. */
   val All: Seq[SparkLine] = Seq(
+    SparkLine("4.3", "4.3.0", "2.13.18", "17", isOnMaven = false),
     SparkLine("4.2", "4.2.0", "2.13.18", "17"),
     Primary,
     SparkLine("4.0", "4.0.4", "2.13.16", "17")
   )
 
-  /** The lines that `make test` compiles and smoke-tests only. */
+  /** The lines that `make test` only compiles and smoke-tests. */
   val Others: Seq[SparkLine] = All.filterNot(_ == Primary)
 }

@@ -9,7 +9,7 @@ import java.util.Optional;
 public final class SparkLine {
 
   /** All lines with a jar; `project/SparkLines.scala` defines their builds. */
-  static final List<String> SUPPORTED = Collections.unmodifiableList(Arrays.asList("4.0", "4.1", "4.2"));
+  static final List<String> SUPPORTED = Collections.unmodifiableList(Arrays.asList("4.0", "4.1", "4.2", "4.3"));
 
   private SparkLine() {}
 

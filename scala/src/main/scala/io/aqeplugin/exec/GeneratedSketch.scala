@@ -19,7 +19,9 @@ private[exec] final case class GeneratedSketch(sketch: String, columns: Seq[(Str
   import GeneratedSketch.as
 
   /** Adds a row by the values of its key, none of which is null. */
-  def add(values: Seq[String]): String = columns.zip(values).map { case ((taker, taken), value) => s"$taker.accept(${taken(value)});" }.mkString(" ")
+  def add(values: Seq[String]): String = columns.zip(values).map { case ((taker, taken), value) =>
+    s"$taker.accept(${taken(value)});"
+  }.mkString(" ")
 
   def addNull: String = s"${as[Runnable](sketch)}.run();"
   def isOpen: String = s"${as[BooleanSupplier](sketch)}.getAsBoolean()"

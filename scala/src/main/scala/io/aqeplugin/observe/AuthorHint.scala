@@ -1,5 +1,6 @@
 package io.aqeplugin.observe
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
@@ -23,8 +24,8 @@ object AuthorHint {
   })
 
   private def isOfAqe(side: LogicalPlan, strategy: JoinStrategyHint): Boolean = strategy match {
-    case NO_BROADCAST_HASH | PREFER_SHUFFLE_HASH => true
-    case SHUFFLE_HASH                            => side.isInstanceOf[LogicalQueryStage]
-    case _                                       => false
+    case NO_BROADCAST_HASH => true
+    case SHUFFLE_HASH      => side.isInstanceOf[LogicalQueryStage]
+    case other             => ThisSparkLine.preferredHash.contains(other)
   }
 }

@@ -1,8 +1,8 @@
 package io.aqeplugin.rules
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.expressions.{AliasHelper, Attribute, ExprId, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
-import org.apache.spark.sql.catalyst.plans.physical.ClusteredDistribution
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.BaseJoinExec
@@ -103,7 +103,12 @@ final case class FinishedJoin(
     else if (isBroadcast) Strategy.Broadcast
     else if (FinishedJoin.isCache(stage) || !isAllOfBuildSide) Strategy.LeaveToSpark
     else if (estimate.hint.isDefined) estimate.sparkStrategy
-    else hints.sparkStrategy(isSmall, PlannerHints.mayHash(estimate.kind, estimate.buildSide))
+    else
+      hints.sparkStrategy(
+        isSmall,
+        PlannerHints.mayHash(estimate.kind, estimate.buildSide),
+        hashesBySize = ThisSparkLine.hashesWithoutHint(stage, SQLConf.get)
+      )
   }
 
   /** The columns of the only scan that a filter can reach; only a physical plan shows it. */
@@ -212,7 +217,7 @@ object FinishedJoin extends AliasHelper {
       BuildExchange.of(found.physicalPlan, held).collect {
         case (stage: QueryStageExec, ofStage) if !isCache(stage) =>
           val isBroadcast = found.physicalPlan.isInstanceOf[BroadcastQueryStageExec]
-          val isPartitioned = found.physicalPlan.outputPartitioning.satisfies(ClusteredDistribution(keys))
+          val isPartitioned = found.physicalPlan.outputPartitioning.satisfies(ThisSparkLine.clusteredBy(keys))
           (stage, ofStage, Above(isBroadcast, needsShuffle = !isBroadcast && !isPartitioned))
       }
     case Project(list, child) if list.forall(_.deterministic) =>
@@ -243,7 +248,7 @@ object FinishedJoin extends AliasHelper {
   private def isShuffled(probe: LogicalPlan, keys: Seq[Expression]): Boolean = probe match {
     case found: LogicalQueryStage =>
       val own = found.physicalPlan
-      isShuffled(own) && own.outputPartitioning.satisfies(ClusteredDistribution(keys))
+      isShuffled(own) && own.outputPartitioning.satisfies(ThisSparkLine.clusteredBy(keys))
     case project: Project => isShuffled(project.child, keys.map(replaceAlias(_, getAliasMap(project))))
     case Filter(_, child) => isShuffled(child, keys)
     case _                => false

@@ -1,5 +1,6 @@
 package io.aqeplugin.rules
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.plans.logical._
 
 import io.aqeplugin.decide.{JoinDecision, JoinKind, Method, ReasonCode, Side, Strategy}
@@ -14,17 +15,19 @@ import io.aqeplugin.decide.{JoinDecision, JoinKind, Method, ReasonCode, Side, St
   */
 private[rules] final case class PlannerHints(build: Option[JoinStrategyHint], probe: Option[JoinStrategyHint]) {
 
-  /** The strategy that Spark chooses. `SHUFFLE_HASH` takes precedence over a broadcast, `PREFER_SHUFFLE_HASH` only over a sort-merge join.
+  /** The strategy that Spark chooses. `SHUFFLE_HASH` takes precedence over a broadcast, `PREFER_SHUFFLE_HASH`, which Spark has up to 4.2, only over a sort-merge join.
     * Where both sides have such a hint, Spark hashes the smaller one, which may be the probe side: that is `LeaveToSpark`.
     *
     * @param broadcastsBySize
     *   whether Spark would broadcast the build side without hints
     * @param mayHash
     *   whether Spark can hash the build side of such a join partition by partition
+    * @param hashesBySize
+    *   whether AQE hashes the build side where it would else sort, without a hint
     */
-  def sparkStrategy(broadcastsBySize: Boolean, mayHash: Boolean): Strategy =
+  def sparkStrategy(broadcastsBySize: Boolean, mayHash: Boolean, hashesBySize: Boolean = false): Strategy =
     if (broadcastsBySize && !build.contains(SHUFFLE_HASH)) Strategy.Broadcast
-    else if (!mayHash || !isHashed(build)) Strategy.PlainSortMerge
+    else if (!mayHash || !(isHashed(build) || hashesBySize)) Strategy.PlainSortMerge
     else if (isHashed(probe)) Strategy.LeaveToSpark
     else Strategy.ShuffledHash
 
@@ -39,7 +42,7 @@ private[rules] final case class PlannerHints(build: Option[JoinStrategyHint], pr
       case Strategy.LeaveToSpark => None
       case Strategy.FilteredSortMerge | Strategy.PlainSortMerge =>
         if (!sparkBroadcasts || build.contains(NO_BROADCAST_HASH) || build.contains(SHUFFLE_HASH)) None
-        else if (build.contains(PREFER_SHUFFLE_HASH)) Some(SHUFFLE_HASH)
+        else if (build.exists(ThisSparkLine.preferredHash.contains)) Some(SHUFFLE_HASH)
         else Some(NO_BROADCAST_HASH)
     }
   }
@@ -51,7 +54,7 @@ private[rules] object PlannerHints {
 
   val Empty: PlannerHints = PlannerHints(None, None)
 
-  private val OfHashed: Set[JoinStrategyHint] = Set(SHUFFLE_HASH, PREFER_SHUFFLE_HASH)
+  private val OfHashed: Set[JoinStrategyHint] = Set[JoinStrategyHint](SHUFFLE_HASH) ++ ThisSparkLine.preferredHash
 
   /** Whether Spark can hash `side` of such a join partition by partition, also a side of which all rows are kept (SPARK-32399, SPARK-36612). */
   def mayHash(kind: JoinKind, side: Side): Boolean = kind match {

@@ -1,6 +1,7 @@
 package io.aqeplugin.storage
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{FileIndex, FileStatusWithMetadata, PartitionDirectory}
@@ -34,7 +35,7 @@ object ChosenFiles {
   /** `plan` with scans that choose among all files of their tables again. */
   def widened(plan: SparkPlan): SparkPlan = plan.transform { case scan: FileSourceScanExec =>
     scan.relation.location match {
-      case chosen: ChosenFiles => scan.copy(relation = scan.relation.copy(location = chosen.all)(scan.relation.sparkSession))
+      case chosen: ChosenFiles => ThisSparkLine.withRelation(scan, scan.relation.copy(location = chosen.all)(scan.relation.sparkSession))
       case _                   => scan
     }
   }
@@ -83,10 +84,8 @@ final class ScanFiles private (val scan: FileSourceScanExec, partitions: Indexed
     val kept = chosen.sorted.groupBy(partitionOf).toSeq.sortBy(_._1).map { case (p, inside) =>
       partitions(p).copy(files = inside.map(files))
     }
-    val reading = scan.copy(
-      relation = scan.relation.copy(location = ChosenFiles(this.scan.relation.location, kept))(scan.relation.sparkSession),
-      dataFilters = scan.dataFilters ++ conditions
-    )
+    val relation = scan.relation.copy(location = ChosenFiles(this.scan.relation.location, kept))(scan.relation.sparkSession)
+    val reading = ThisSparkLine.withDataFilters(ThisSparkLine.withRelation(scan, relation), conditions)
     // A copy of a leaf has no tags, and AQE finds the logical node of a stage by its link.
     scan.logicalLink.foreach(reading.setLogicalLink)
     reading

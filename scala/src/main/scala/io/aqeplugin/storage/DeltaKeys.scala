@@ -1,5 +1,6 @@
 package io.aqeplugin.storage
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
@@ -36,7 +37,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
     // Spark looks such a column up by its name.
     Option(scan.relation.partitionSchema.fieldNames.indexOf(keys.column.name)).filter(_ >= 0).flatMap { ordinal =>
       keys.isListedAtRunTime.orElse(keys.mayBe.map(test => keys.isAmong(passing(scan, ordinal, test))))
-        .map(condition => scan.copy(partitionFilters = scan.partitionFilters :+ condition))
+        .map(condition => ThisSparkLine.withPartitionFilters(scan, Seq(condition)))
     }
 
   /** The values of the listed partitions that may be keys. */
@@ -52,7 +53,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
     val list = ParquetKeys.inList(scan, keys, TableStatistics.None)
     // To Delta's statistics any list is the range from the first to the last value.
     val found: Seq[Expression] = keys.isInRanges.toSeq ++ list
-    Option.when(found.nonEmpty)(scan.copy(dataFilters = scan.dataFilters ++ found))
+    Option.when(found.nonEmpty)(ThisSparkLine.withDataFilters(scan, found))
   }
 
   /** Decimals and integers of less than four bytes are compared otherwise than Spark compares them, where a file has another type. The statistics of

@@ -3,6 +3,7 @@ package io.aqeplugin.storage
 import java.io.IOException
 
 import org.apache.hadoop.conf.Configuration
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.FileSourceScanExec
@@ -91,7 +92,7 @@ private[storage] object FormatByTypes {
   def reading(scan: FileSourceScanExec, format: FormatByTypes): FileSourceScanExec = {
     val relation = scan.relation
     val keyed = relation.copy(fileFormat = format, options = relation.options.updated(Mark, "true"))(relation.sparkSession)
-    KeyedFormat.linked(scan, scan.copy(relation = keyed))
+    KeyedFormat.linked(scan, ThisSparkLine.withRelation(scan, keyed))
   }
 
   /** The result of a check of a file; a check that fails counts as no. */

@@ -1,5 +1,6 @@
 package io.aqeplugin.storage
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.FileSourceOptions
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, In}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
@@ -21,7 +22,7 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec if checksTypes(file, keys.column) && !PartitionRange.isPartition(file, keys.column) =>
       val found = conditions(file, keys, tables)
-      Option.when(found.nonEmpty)(KeyedFormat.linked(file, file.copy(dataFilters = file.dataFilters ++ found)))
+      Option.when(found.nonEmpty)(KeyedFormat.linked(file, ThisSparkLine.withDataFilters(file, found)))
     case file: FileSourceScanExec if leavesOutDecimals(file, keys, tables) =>
       val before = file.relation.fileFormat match {
         case known: KeyedParquetFormat => known

@@ -2,6 +2,7 @@ package io.aqeplugin.storage
 
 import scala.util.Try
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex
@@ -20,7 +21,7 @@ private[storage] object PartitionKeys extends KeyedFormat {
       // A catalog may know what a range is, but not the filter. It orders texts in its own way.
       def ranges: Option[Expression] = if (keys.areTexts) None else keys.isInRanges
       val found: Seq[Expression] = keys.isListed(mostListed(file, keys)).fold(ranges.toSeq ++ keys.mayBe)(Seq(_))
-      Option.when(found.nonEmpty)(KeyedFormat.linked(file, file.copy(partitionFilters = file.partitionFilters ++ found)))
+      Option.when(found.nonEmpty)(KeyedFormat.linked(file, ThisSparkLine.withPartitionFilters(file, found)))
         .filter(canListPartitions)
     case _ => None
   }
@@ -42,7 +43,7 @@ private[storage] object PartitionKeys extends KeyedFormat {
     */
   def narrowed(scan: SparkPlan, key: Expression, built: ColumnKeys): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec if canCompute(file, key) =>
-      built.small.map(filter => KeyedFormat.linked(file, file.copy(partitionFilters = file.partitionFilters :+ MayBeKey(key, filter))))
+      built.small.map(filter => KeyedFormat.linked(file, ThisSparkLine.withPartitionFilters(file, Seq(MayBeKey(key, filter)))))
         .filter(canListPartitions)
     case _ => None
   }

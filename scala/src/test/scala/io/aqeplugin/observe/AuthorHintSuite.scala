@@ -1,5 +1,6 @@
 package io.aqeplugin.observe
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference}
@@ -41,7 +42,7 @@ class AuthorHintSuite extends AnyFunSuite {
       assert(authorHint(unrun -> None, finished -> Some(hint)).contains(hint.displayName))
     }
 
-  for (hint <- Seq(NO_BROADCAST_HASH, PREFER_SHUFFLE_HASH, SHUFFLE_HASH))
+  for (hint <- Seq(NO_BROADCAST_HASH, SHUFFLE_HASH) ++ ThisSparkLine.preferredHash)
     test(s"${hint.displayName} on a side that has finished is AQE's") {
       assert(authorHint(finished -> Some(hint), unrun -> None).isEmpty)
       assert(authorHint(finished -> Some(hint), finished -> Some(hint)).isEmpty)

@@ -1,5 +1,6 @@
 package io.aqeplugin.rules
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.{InputAdapter, SortExec, SparkPlan, WholeStageCodegenExec}
@@ -60,12 +61,10 @@ class FinishedJoinSuite extends AnyFunSuite with PluginSession {
     }
 
   for (
-    (hint, threshold, strategy) <- Seq(
-      (PREFER_SHUFFLE_HASH, "1", Strategy.ShuffledHash),
-      (PREFER_SHUFFLE_HASH, "10m", Strategy.Broadcast),
+    (hint, threshold, strategy) <- Seq[(JoinStrategyHint, String, Strategy)](
       (SHUFFLE_HASH, "10m", Strategy.ShuffledHash),
       (NO_BROADCAST_HASH, "10m", Strategy.Broadcast)
-    )
+    ) ++ ThisSparkLine.preferredHash.toSeq.flatMap(hint => Seq((hint, "1", Strategy.ShuffledHash), (hint, "10m", Strategy.Broadcast)))
   )
     test(s"with AQE's hint ${hint.displayName} and threshold $threshold, Spark chooses ${strategy.name}") {
       withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold, "spark.aqePlugin.mode" -> "off") {

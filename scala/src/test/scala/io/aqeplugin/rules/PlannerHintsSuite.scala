@@ -1,5 +1,6 @@
 package io.aqeplugin.rules
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -38,7 +39,7 @@ class PlannerHintsSuite extends AnyFunSuite {
 
   test("a broadcast is requested despite AQE's hint on either side") {
     assert(missing(Broadcast, Broadcast, build = Some(NO_BROADCAST_HASH)).contains(BROADCAST))
-    assert(missing(Broadcast, Broadcast, probe = Some(PREFER_SHUFFLE_HASH)).contains(BROADCAST))
+    for (prefer <- ThisSparkLine.preferredHash) assert(missing(Broadcast, Broadcast, probe = Some(prefer)).contains(BROADCAST))
   }
 
   test("a shuffled hash join is hinted on the build side, once") {
@@ -52,25 +53,31 @@ class PlannerHintsSuite extends AnyFunSuite {
     assert(missing(PlainSortMerge, Broadcast, build = Some(SHUFFLE_HASH)).isEmpty)
   }
 
-  test("without a broadcast, a join for which AQE prefers hashing is hashed") {
-    assert(missing(PlainSortMerge, Broadcast, build = Some(PREFER_SHUFFLE_HASH)).contains(SHUFFLE_HASH))
-    assert(missing(LeaveToSpark, ShuffledHash, build = Some(PREFER_SHUFFLE_HASH)).isEmpty)
+  for (prefer <- ThisSparkLine.preferredHash) test("without a broadcast, a join for which AQE prefers hashing is hashed") {
+    assert(missing(PlainSortMerge, Broadcast, build = Some(prefer)).contains(SHUFFLE_HASH))
+    assert(missing(LeaveToSpark, ShuffledHash, build = Some(prefer)).isEmpty)
+  }
+
+  test("a join that AQE hashes by the size of its build side is predicted to be hashed, unless it is broadcast or cannot be hashed") {
+    def strategy(broadcasts: Boolean = false, mayHash: Boolean = true): Strategy =
+      PlannerHints.Empty.sparkStrategy(broadcasts, mayHash, hashesBySize = true)
+    assert(strategy() == ShuffledHash && strategy(broadcasts = true) == Broadcast && strategy(mayHash = false) == PlainSortMerge)
   }
 
   test("where both sides are to be hashed, Spark hashes either; where the build side cannot be hashed, it sorts") {
-    val (hash, prefer) = (Some(SHUFFLE_HASH), Some(PREFER_SHUFFLE_HASH))
+    val ofHash = Seq(SHUFFLE_HASH) ++ ThisSparkLine.preferredHash
     def strategy(build: Option[JoinStrategyHint], probe: Option[JoinStrategyHint], mayHash: Boolean = true): Strategy =
       PlannerHints(build, probe).sparkStrategy(broadcastsBySize = false, mayHash)
-    assert(Seq(hash, prefer).forall(strategy(_, None) == ShuffledHash))
-    assert(Seq(hash, prefer).forall(strategy(_, prefer) == LeaveToSpark))
-    assert(Seq(hash, prefer).forall(strategy(_, None, mayHash = false) == PlainSortMerge))
+    assert(ofHash.forall(hint => strategy(Some(hint), None) == ShuffledHash))
+    assert(ofHash.forall(hint => strategy(Some(hint), ofHash.lastOption) == LeaveToSpark))
+    assert(ofHash.forall(hint => strategy(Some(hint), None, mayHash = false) == PlainSortMerge))
   }
 
   test("the plugin's hint is not set twice") {
     assert(missing(Broadcast, PlainSortMerge, build = Some(BROADCAST), probe = Some(NO_BROADCAST_HASH)).isEmpty)
   }
 
-  for (ofAqe <- Seq(NO_BROADCAST_HASH, PREFER_SHUFFLE_HASH, SHUFFLE_HASH); buildSide <- Seq(Side.Left, Side.Right))
+  for (ofAqe <- Seq(NO_BROADCAST_HASH, SHUFFLE_HASH) ++ ThisSparkLine.preferredHash; buildSide <- Seq(Side.Left, Side.Right))
     test(s"AQE's hint ${ofAqe.displayName} stays beside a broadcast of the ${buildSide.name} side") {
       val broadcast = decision(Broadcast, PlainSortMerge)
       val built = broadcast.copy(facts = broadcast.facts.copy(buildSide = buildSide))
@@ -80,7 +87,7 @@ class PlannerHintsSuite extends AnyFunSuite {
     }
 
   test("the decision's hint replaces AQE's on the build side") {
-    val hint = JoinHint(info(None), info(Some(PREFER_SHUFFLE_HASH)))
+    val hint = JoinHint(info(None), info(Some(SHUFFLE_HASH)))
     assert(PlannerHints.carryOut(decision(Broadcast, ShuffledHash), hint).rightHint == info(Some(BROADCAST)))
   }
 

@@ -3,8 +3,15 @@ package org.apache.spark.aqeplugin
 import scala.xml.Node
 
 import jakarta.servlet.http.HttpServletRequest
+import org.apache.spark.SparkConf
 import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.JoinStrategyHint
+import org.apache.spark.sql.catalyst.plans.physical.Distribution
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.SparkUITab
 
@@ -20,6 +27,10 @@ import org.apache.spark.ui.SparkUITab
   *   - `ColumnVector` reads geography and geometry values with `getGeography` and `getGeometry` in 4.1 and with `getBinaryView` since 4.2; 4.0 has
   *     neither type. None of the three is abstract, and an Arrow vector does not answer the `getBinary` that their defaults call. A vector that
   *     wraps another one compiles without them and fails the query that reads such a column.
+  *   - `FileSourceScanExec` has one field more since 4.3, so its `copy` has another signature; so has the constructor of `ClusteredDistribution`.
+  *   - AQE marks a side to be hashed with the hint `PREFER_SHUFFLE_HASH` up to 4.2. Since 4.3 there is no such hint: a rule on the physical plan
+  *     replaces sort-merge joins.
+  *   - The conf entry `UI_RETAINED_EXECUTIONS` has another class since 4.3.
   *   - `BatchScanExec` has six fields of which the last is another one in every line, so its `copy` has another signature.
   */
 trait SparkLineApi {
@@ -31,6 +42,27 @@ trait SparkLineApi {
     * line's `ColumnVector`. Closing the result closes `vector`.
     */
   def selected(vector: ColumnVector, selection: Array[Int]): ColumnVector
+
+  /** The same scan with another relation. */
+  def withRelation(scan: FileSourceScanExec, relation: HadoopFsRelation): FileSourceScanExec
+
+  /** The same scan with `filters` after its conditions on partitions. */
+  def withPartitionFilters(scan: FileSourceScanExec, filters: Seq[Expression]): FileSourceScanExec
+
+  /** The same scan with `filters` after its conditions on data. */
+  def withDataFilters(scan: FileSourceScanExec, filters: Seq[Expression]): FileSourceScanExec
+
+  /** That rows of equal keys are in one partition. */
+  def clusteredBy(keys: Seq[Expression]): Distribution
+
+  /** The hint by which AQE prefers a shuffled hash join to a sort-merge join; none where it has no such hint. */
+  def preferredHash: Option[JoinStrategyHint]
+
+  /** Whether AQE hashes a join for which it would else sort, because this finished side of it is small. It has no hint of that in the logical plan. */
+  def hashesWithoutHint(stage: QueryStageExec, conf: SQLConf): Boolean
+
+  /** How many queries Spark's UI keeps. */
+  private[spark] def retainedExecutions(conf: SparkConf): Int
 
   /** The same scan with `filters` as its runtime filters. */
   def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec

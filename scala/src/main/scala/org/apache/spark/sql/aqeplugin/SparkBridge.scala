@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.reflect.ClassTag
 
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv, SparkThrowable}
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.internal.config._
 import org.apache.spark.io.CompressionCodec
@@ -127,7 +128,7 @@ object SparkBridge {
   val ReservedHeapBytes: Long = 300L << 20
 
   /** Number of executions that the SQL tab keeps. */
-  def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)
+  def retainedExecutions(conf: SparkConf): Int = ThisSparkLine.retainedExecutions(conf)
 
   /** Whether equal strings of this type have equal bytes. */
   def isComparedByBytes(string: StringType): Boolean = string.supportsBinaryEquality

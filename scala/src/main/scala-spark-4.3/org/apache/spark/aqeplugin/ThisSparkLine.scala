@@ -1,0 +1,55 @@
+package org.apache.spark.aqeplugin
+
+import scala.xml.Node
+
+import jakarta.servlet.http.HttpServletRequest
+import org.apache.spark.SparkConf
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.JoinStrategyHint
+import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution}
+import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.adaptive.{QueryStageExec, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
+import org.apache.spark.sql.vectorized.ColumnVector
+import org.apache.spark.ui.{SparkUITab, UIUtils}
+import org.apache.spark.unsafe.types.BinaryView
+
+/** Spark 4.3. */
+object ThisSparkLine extends SparkLineApi {
+
+  override private[spark] def page(request: HttpServletRequest, title: String, content: => Seq[Node], tab: SparkUITab): Seq[Node] =
+    UIUtils.headerSparkPage(request, title, content, tab)
+
+  override def selected(vector: ColumnVector, selection: Array[Int]): ColumnVector = new SelectedColumnVector(vector, selection) {
+    override def getBinaryView(rowId: Int): BinaryView = vector.getBinaryView(selection(rowId))
+  }
+
+  override def withRelation(scan: FileSourceScanExec, relation: HadoopFsRelation): FileSourceScanExec = scan.copy(relation = relation)
+
+  override def withPartitionFilters(scan: FileSourceScanExec, filters: Seq[Expression]): FileSourceScanExec =
+    scan.copy(partitionFilters = scan.partitionFilters ++ filters)
+
+  override def withDataFilters(scan: FileSourceScanExec, filters: Seq[Expression]): FileSourceScanExec =
+    scan.copy(dataFilters = scan.dataFilters ++ filters)
+
+  override def clusteredBy(keys: Seq[Expression]): Distribution = ClusteredDistribution(keys)
+
+  override def preferredHash: Option[JoinStrategyHint] = None
+
+  override def hashesWithoutHint(stage: QueryStageExec, conf: SQLConf): Boolean = stage match {
+    case shuffle: ShuffleQueryStageExec =>
+      val mostBytes = conf.getConf(SQLConf.ADAPTIVE_MAX_SHUFFLE_HASH_JOIN_LOCAL_MAP_THRESHOLD)
+      // The rule ConvertSortMergeJoinToShuffledHashJoin, for a side without operators above its shuffle.
+      val factor = math.max(1.0, conf.convertSortMergeJoinToShuffledHashJoinMinWideningFactor)
+      conf.convertSortMergeJoinToShuffledHashJoinEnabled &&
+      conf.getConf(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES) <= mostBytes &&
+      shuffle.mapStats.exists(_.bytesByPartitionId.forall(_ * factor <= mostBytes))
+    case _ => false
+  }
+
+  override private[spark] def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)
+
+  override def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec = scan.copy(runtimeFilters = filters)
+}
