@@ -11,8 +11,7 @@ private[tell] object ReasonJson {
     val node = JsonFields.emptyObject.put("code", reason.code.name)
     putDouble(node, "measured", reason.measured)
     putDouble(node, "limit", reason.limit)
-    node.put("unit", reason.unit).put("confKey", reason.confKey)
-    if (reason.subject.nonEmpty) node.put("subject", reason.subject) else node
+    node.put("unit", reason.unit).put("confKey", reason.confKey).put("subject", Some(reason.subject).filter(_.nonEmpty).orNull)
   }
 
   def read(fields: JsonFields): Either[String, Reason] = for {
