@@ -22,6 +22,16 @@ _ZSTD_BYTES_AT_ONCE = 1024
 _MAX_BLOCK_BYTES = 64 * 1024 * 1024
 
 
+# What a file begins with, by codec; an event log without compression begins with an event.
+_FIRST_BYTES: dict[str, tuple[bytes, ...]] = {
+    "": (b'{"Event":',),
+    "zstd": (b"\x28\xb5\x2f\xfd",),
+    "lz4": (b"LZ4Block",),
+    "snappy": (b"\x82SNAPPY\x00",),
+    "lzf": (b"ZV\x00", b"ZV\x01"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Bytes that came out, and where a fresh decompressor can begin to come to them again.
@@ -51,11 +61,25 @@ class Decompressor(Protocol):
         """Whether the stream could end here; ``False`` inside a block or frame."""
 
 
+def codec_of(head: bytes, named: str) -> str | None:
+    """The codec of a file by its first bytes; ``named``, by its name, where they are of none.
+
+    A History Server compacts with its own codec under the name that the application gave. ``None`` as long as what
+    there is of the file may become another codec than ``named``.
+    """
+    for codec, beginnings in _FIRST_BYTES.items():
+        if head.startswith(beginnings):
+            return codec
+        if head and codec != named and any(first.startswith(head) for first in beginnings):
+            return None
+    return named
+
+
 def decompressor(codec: str, offset_bytes: int = 0) -> Decompressor:
     """A fresh decompressor.
 
     Args:
-        codec: the suffix of the event log's name, empty for none.
+        codec: as Spark calls it, empty for none.
         offset_bytes: where in the file it begins: 0, or where a piece can be come to again.
 
     Raises:

@@ -28,7 +28,7 @@ class LogPart:
 
     Attributes:
         number: number in a rolling log, from 1; 0 for a single file.
-        codec: compression by the name's suffix, empty for none.
+        codec: compression by the name's suffix, empty for none; the content may be in another.
         compacted: it replaces every part up to ``number``.
     """
 

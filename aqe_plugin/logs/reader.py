@@ -14,7 +14,7 @@ from tenacity import retry, retry_if_exception, stop_after_attempt, wait_exponen
 
 from aqe_plugin.errors import AqePluginError, EventSchemaError
 from aqe_plugin.events.lines import Event, is_event_line, parse_event
-from aqe_plugin.logs.codecs import Piece, decompressor
+from aqe_plugin.logs.codecs import Decompressor, Piece, codec_of, decompressor
 from aqe_plugin.logs.layout import LogPart
 from aqe_plugin.logs.offset import HEAD_BYTES, Offset, is_same_file, with_head
 
@@ -57,7 +57,7 @@ class PartReader:
         self, part: LogPart, offset: Offset | None = None, is_wanted: Callable[[bytes], bool] = is_event_line
     ) -> None:
         self._path = part.path
-        self._codec = part.codec
+        self._named_codec = part.codec
         self._is_wanted = is_wanted
         self._unreadable = ""
         self._begin(offset or Offset())
@@ -125,7 +125,7 @@ class PartReader:
 
     def _begin(self, offset: Offset) -> None:
         self._offset = offset
-        self._decompress = None if self._codec else decompressor("", offset.restart_bytes)
+        self._decompress: Decompressor | None = None
         self._at_bytes = offset.restart_bytes
         self._skip_bytes = offset.skip_bytes
         self._line = offset.lines
@@ -145,6 +145,9 @@ class PartReader:
         if not is_same_file(self._offset, head):
             self._begin(Offset())
         self._offset = with_head(self._offset, head)
+        if (codec := codec_of(head, self._named_codec)) is None:
+            return 0
+        self._codec = codec
         file.seek(self._at_bytes)
         return size_bytes - self._at_bytes
 

@@ -10,6 +10,7 @@ import pytest
 from aqe_plugin.errors import EventLogError, NoDataError
 from aqe_plugin.events.model import QueryEnded
 from aqe_plugin.logs import find_event_logs
+from aqe_plugin.logs.reader import PartReader, Record
 from log_records import ours, read, skipped
 from samples import (
     COMPRESS,
@@ -58,6 +59,39 @@ def test_a_compacted_part_replaces_all_parts_before_it(tmp_path: Path) -> None:
     ):
         (folder / name).write_bytes(b"".join(query_lines(execution)))
     assert [event.execution_id for event in ours(read(folder)) if isinstance(event, QueryEnded)] == [20, 3]
+
+
+@pytest.mark.parametrize("content", sorted(COMPRESS))
+@pytest.mark.parametrize("named", ["", ".zstd", ".lz4", ".lzf"])
+def test_a_part_is_in_the_compression_of_its_content_whatever_its_name_says(
+    tmp_path: Path, named: str, content: str
+) -> None:
+    # A History Server compacts with its own codec, and keeps the name that the application gave.
+    folder = tmp_path / "eventlog_v2_app-1"
+    folder.mkdir()
+    part = folder / f"events_2_app-1{named}.compact"
+    part.write_bytes(COMPRESS[content](log_bytes(query_lines(20))))
+    (folder / "events_3_app-1").write_bytes(b"".join(query_lines(3)))
+    for path in (tmp_path, part):
+        records = read(path)
+        assert [event.execution_id for event in ours(records) if isinstance(event, QueryEnded)] == [20, 3][
+            : 2 - (path == part)
+        ]
+        assert skipped(records) == []
+
+
+@pytest.mark.parametrize("codec", sorted(COMPRESS))
+def test_a_file_that_grows_from_nothing_is_read_by_its_content(tmp_path: Path, codec: str) -> None:
+    path = tmp_path / "app-1"
+    content = COMPRESS[codec](log_bytes(query_lines()))
+    path.touch()
+    (log,) = find_event_logs(path)
+    reader, records = PartReader(log.parts[0]), list[Record]()
+    for size in (0, 3, 200, len(content)):
+        path.write_bytes(content[:size])
+        records += [record for chunk in reader.chunks() for record in chunk]
+    assert ours(records) == [decided(), ended()]
+    assert skipped(records) == []
 
 
 def test_an_unfinished_compaction_replaces_nothing(tmp_path: Path) -> None:

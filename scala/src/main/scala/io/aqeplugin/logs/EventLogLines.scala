@@ -47,10 +47,10 @@ object EventLogLines {
 
   private[logs] def linesOf(split: LogSplit, kinds: Seq[LineKind], maxLineBytes: Int, conf: Configuration): Iterator[Row] = {
     val path = new Path(split.path)
-    opened(path, split, conf).fold(Iterator.empty[Row]) { in =>
+    opened(path, split, conf).fold(Iterator.empty[Row]) { case Opened(in, until) =>
       // A line that begins exactly where the split does is recognized by the newline before it.
       val from = math.max(0L, split.start - 1)
-      val scanner = new LineScanner(in, kinds, maxLineBytes, from, split.until, inLine = split.start > 0, tooLong(path, maxLineBytes, _))
+      val scanner = new LineScanner(in, kinds, maxLineBytes, from, until, inLine = split.start > 0, tooLong(path, maxLineBytes, _))
       for {
         line <- closedAtEnd(scanner, in)
         text <- if (line.kind.members.isEmpty) Some(line.text) else KeptMembers.of(line.bytes, line.kind.members)
@@ -58,14 +58,25 @@ object EventLogLines {
     }
   }
 
-  private def opened(path: Path, split: LogSplit, conf: Configuration): Option[InputStream] =
+  /** The lines that begin before `until` in what a file holds. */
+  private final case class Opened(in: InputStream, until: Long)
+
+  /** A compressed file that was split by the name of one without compression is read as a whole for its first split. */
+  private def opened(path: Path, split: LogSplit, conf: Configuration): Option[Opened] =
     try {
       val file = path.getFileSystem(conf).open(path)
       try {
-        if (split.start > 0) file.seek(split.start - 1)
-        val in = new HeldStream(LogCompression.opened(path.getName, file))
-        Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => in.close()))
-        Some(in)
+        val head = file.readNBytes(LogCompression.HeadBytes)
+        val isCompressed = LogCompression.of(path.getName, head).isDefined
+        file.seek(math.max(0L, split.start - 1))
+        if (split.start > 0 && isCompressed) {
+          file.close()
+          None
+        } else {
+          val in = new HeldStream(if (split.start > 0) file else LogCompression.opened(path.getName, file))
+          Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => in.close()))
+          Some(Opened(in, if (isCompressed) Long.MaxValue else split.until))
+        }
       } catch {
         case NonFatal(error) =>
           file.close()

@@ -5,7 +5,7 @@ package io.aqeplugin.logs
   * @param log
   *   the application attempt; `part` is the file's number in it
   * @param start
-  *   offset of the first byte; 0 in a compressed file, which cannot be split
+  *   offset of the first byte; 0 in a file with a name of a compressed one, which cannot be split
   * @param until
   *   offset after the last byte; `Long.MaxValue` to read the file to its end
   */

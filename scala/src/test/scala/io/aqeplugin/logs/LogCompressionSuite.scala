@@ -2,10 +2,12 @@ package io.aqeplugin.logs
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream, FilterInputStream, IOException, InputStream}
 import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.Files
 
 import scala.collection.mutable
 import scala.io.Source
 
+import org.apache.hadoop.conf.Configuration
 import org.apache.spark.SparkConf
 import org.apache.spark.io.{
   CompressionCodec => SparkCodec,
@@ -29,10 +31,10 @@ class LogCompressionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   )
   private val lines = (1 to 5000).map(number => s"""{"Event":"line $number","noise":"${number.hashCode.toHexString * 7}"}""")
 
-  private def packed(name: String): Array[Byte] = {
+  private def packed(name: String, of: Seq[String] = lines): Array[Byte] = {
     val bytes = new ByteArrayOutputStream
     val out = writers(name).compressedOutputStream(bytes)
-    out.write(lines.mkString("", "\n", "\n").getBytes(UTF_8))
+    out.write(of.mkString("", "\n", "\n").getBytes(UTF_8))
     out.close()
     bytes.toByteArray
   }
@@ -43,6 +45,33 @@ class LogCompressionSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("logs that Spark wrote are read under every file name of Spark") {
     for (codec <- writers.keys; ending <- Seq("", ".inprogress", ".compact"))
       assert(read(s"events_1_app-1.$codec$ending", new ByteArrayInputStream(packed(codec))) == lines, s"$codec$ending")
+  }
+
+  test("a file is in the compression of its content, whatever its name says") {
+    // A History Server compacts with its own codec, and keeps the name that the application gave.
+    for (codec <- writers.keys; named <- Seq("", ".zstd", ".lz4", ".snappy", ".lzf"))
+      assert(read(s"events_1_app-1$named.compact", new ByteArrayInputStream(packed(codec))) == lines, s"$codec as '$named'")
+    for (named <- Seq("", ".zstd", ".lz4", ".snappy", ".lzf"))
+      assert(
+        read(s"events_1_app-1$named.compact", new ByteArrayInputStream(lines.mkString("\n").getBytes(UTF_8))) == lines,
+        s"plain as '$named'"
+      )
+  }
+
+  test("each line of a file comes once, into however many tasks it was cut, whatever its name says") {
+    val folder = Files.createTempDirectory("aqe-plugin-logs")
+    val events = (1 to 5000).map(number => s"""{"Event":"x","number":"${number.hashCode.toHexString * 7}"}""")
+    val contents = writers.keys.toSeq.map(packed(_, events)) :+ events.mkString("", "\n", "\n").getBytes(UTF_8)
+    val names = Seq("events_1_app-1.compact", "app-1", "app-1.zstd")
+    for (content <- contents; name <- names) {
+      val file = Files.write(folder.resolve(name), content)
+      val splits = LogSplit.tasks(Seq(LogFile("app-1", 1, file.toString, content.length.toLong)), content.length / 4L).flatten
+      assert(splits.size > 3 || name.endsWith(".zstd"))
+      val kinds = Seq(LineKind("any", "x", Set.empty))
+      val found = splits.flatMap(EventLogLines.linesOf(_, kinds, 1 << 20, new Configuration(false))).map(_.getString(3))
+      assert(found.sorted == events.sorted, name)
+    }
+    (names.map(folder.resolve) :+ folder).foreach(Files.delete)
   }
 
   test("a truncated log is read up to the cut, and its last line says so") {
