@@ -6,6 +6,7 @@ import java.util.concurrent.{CompletableFuture, ConcurrentHashMap, Executor, Rej
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.hadoop.security.UserGroupInformation
+import org.apache.parquet.crypto.ParquetCryptoRuntimeException
 import org.apache.spark.sql.types.DataType
 
 import io.aqeplugin.metrics.{Faults, Survivable}
@@ -54,8 +55,9 @@ class FileFooters private[storage] (read: (FileStatus, Configuration, Seq[FileCo
           if (!late)
             try keep(file, read(file, conf, columns))
             catch {
-              case _: IOException    => ()
-              case Survivable(error) => Faults.note("footer read", "limits are left to Spark", error)
+              // A key that the user may not have is refused by one of these.
+              case _: IOException | _: ParquetCryptoRuntimeException => ()
+              case Survivable(error)                                 => Faults.note("footer read", "limits are left to Spark", error)
             }
         })
       catch {

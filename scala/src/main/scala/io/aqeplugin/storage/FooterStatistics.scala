@@ -7,6 +7,7 @@ import java.util.concurrent.{CompletableFuture, CompletionException, Executor, R
 
 import org.apache.hadoop.fs.FileStatus
 import org.apache.hadoop.security.AccessControlException
+import org.apache.parquet.crypto.ParquetCryptoRuntimeException
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileFormat, HadoopFsRelation, InMemoryFileIndex}
 import org.apache.spark.sql.types.StructType
@@ -34,7 +35,7 @@ import io.aqeplugin.observe.TableFacts
   *   the threads that read; may reject
   */
 class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSummary.Reader], readers: Executor) {
-  import FooterStatistics.{spread, Listed, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot, WithoutFooters}
+  import FooterStatistics.{spread, CryptoFactory, Listed, MaxTables, MinTableBytes, NoneListed, Reading, Snapshot, WithoutFooters}
 
   private val known: JavaMap[Snapshot, Reading] = LruMap.of(MaxTables)
   private val listings = new FolderListings(MaxTables, () => nowNanos)
@@ -55,26 +56,36 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
   /** The row groups in some of the table's files. */
   private[storage] def groups(scan: FileSourceScanExec): Option[TableGroups] = reading(scan).map(_.groups)
 
+  /** The columns whose statistics are kept for all queries; those of the scan alone where each may have a key, for which a server is asked. */
+  private def columnsOf(scan: FileSourceScanExec): StructType = {
+    val relation = scan.relation
+    val session = relation.sparkSession
+    val isEncrypted = relation.options.contains(CryptoFactory) || session.sessionState.conf.contains(CryptoFactory) ||
+      Option(session.sparkContext.hadoopConfiguration.get(CryptoFactory)).isDefined
+    if (isEncrypted) StructType(relation.dataSchema.filter(field => scan.requiredSchema.exists(_.name == field.name)))
+    else relation.dataSchema
+  }
+
   private def reading(scan: FileSourceScanExec): Option[Reading] = (PartitionedTable.of(scan), scan.relation.location) match {
     case (Some(table), index: InMemoryFileIndex) =>
       val all = IndexedFiles.of(index)
-      begun(Snapshot(Seq(table.folder.toString), all, state = 0L, scan.relation.dataSchema, ofFolders = true), scan)(
+      begun(Snapshot(Seq(table.folder.toString), all, state = 0L, columnsOf(scan), ofFolders = true), scan)(
         ofFolder(table, _).thenApply[Option[Listed]](_.map(sample => listed(math.max(sample.bytes, all.bytes), index.allFiles())))
       )
     case (Some(table), _: CatalogFileIndex) =>
-      begun(Snapshot(Seq(table.folder.toString), NoneListed, state = 0L, scan.relation.dataSchema, ofFolders = true), scan)(
+      begun(Snapshot(Seq(table.folder.toString), NoneListed, state = 0L, columnsOf(scan), ofFolders = true), scan)(
         ofFolder(table, _).thenApply[Option[Listed]](_.map(sample => listed(sample.bytes, sample.files)))
       )
     case (None, index: InMemoryFileIndex) if readerOf(scan.relation.fileFormat).isDefined =>
       Some(IndexedFiles.of(index)).filter(_.bytes >= MinTableBytes).flatMap { all =>
-        begun(Snapshot(index.rootPaths.map(_.toString), all, state = 0L, scan.relation.dataSchema), scan)(_ =>
+        begun(Snapshot(index.rootPaths.map(_.toString), all, state = 0L, columnsOf(scan)), scan)(_ =>
           CompletableFuture.completedFuture(Some(listed(all.bytes, index.allFiles())))
         )
       }
     case (None, _) if DeltaScan.isOne(scan) =>
       DeltaScan.selected(scan).filter(_.bytes >= MinTableBytes).flatMap { table =>
         val sample = spread(table.count).flatMap(table.file(_))
-        val schema = if (DeltaScan.namesColumnsAsInFiles(scan)) scan.relation.dataSchema else new StructType
+        val schema = if (DeltaScan.namesColumnsAsInFiles(scan)) columnsOf(scan) else new StructType
         val all = IndexedFiles(table.count, table.bytes, newestMillis = 0L)
         begun(Snapshot(Seq(table.folder.toString), all, table.version, schema, sample.map(_.getPath.toString)), scan)(_ =>
           CompletableFuture.completedFuture(Some(Listed(table.bytes, sample)))
@@ -136,6 +147,10 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     case _                                                                  => false
   }
 
+  /** Whether Parquet was refused a key. */
+  private def isRefused(error: Throwable): Boolean =
+    error.isInstanceOf[ParquetCryptoRuntimeException] || Option(error.getCause).exists(isRefused)
+
   private def facts(
       listed: Listed,
       schema: StructType,
@@ -170,6 +185,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     */
   private[storage] def noteUnreadable(folders: Seq[String], left: String, error: Throwable): Unit = error match {
     case wrapped: CompletionException if Option(wrapped.getCause).isDefined => noteUnreadable(folders, left, wrapped.getCause)
+    case _ if isRefused(error)                                              =>
     // Storage may be slow, a table be written anew while it is read, and another user's; and threads may be busy.
     case _: InterruptedIOException | _: TimeoutException | _: FileNotFoundException | _: AccessControlException =>
     case _: RejectedExecutionException                                                                          =>
@@ -191,6 +207,9 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   private final val MaxMillis = 300L
   private final val MinTableBytes = 4194304L
   private final val MaxTables = 256
+
+  // Parquet reads no encrypted column without it.
+  private final val CryptoFactory = "parquet.crypto.factory.class"
 
   /** The positions of a few of so many, evenly. */
   private[storage] def spread(count: Int, most: Int = MaxFooters): Seq[Int] =

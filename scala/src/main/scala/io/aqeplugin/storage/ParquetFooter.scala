@@ -1,13 +1,17 @@
 package io.aqeplugin.storage
 
+import java.math.BigInteger
+
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FileStatus
+import org.apache.parquet.crypto.ParquetCryptoRuntimeException
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
+import org.apache.parquet.io.api.Binary
 import org.apache.parquet.schema.{LogicalTypeAnnotation, PrimitiveType, Type}
-import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName.{INT32, INT64}
+import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName.{FIXED_LEN_BYTE_ARRAY, INT32, INT64}
 import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_MILLIS
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.types._
@@ -22,12 +26,27 @@ private[storage] object ParquetFooter {
     val fields = footer.getFileMetaData.getSchema.getFields.asScala
     val types = schema.map(column => column.name -> column.dataType).toMap
     val units = for (field <- fields; read <- types.get(field.getName)) yield field.getName -> unitsPerValue(field, read)
-    val groups = blocks.map(block => RowGroup(block.getStartingPos + block.getCompressedSize / 2, block.getRowCount))
-    FooterSummary(blocks.map(_.getRowCount).sum, ranges(blocks, units.toMap), groups, chunkBytes(blocks), TextBounds.of(blocks, schema))
+    // The place of a row group counts the bytes of all columns.
+    val groups =
+      if (!blocks.exists(_.getColumns.asScala.exists(_.isEncrypted)))
+        blocks.map(block => RowGroup(block.getStartingPos + block.getCompressedSize / 2, block.getRowCount))
+      else Nil
+    val chunkBytes = chunks(blocks)(path => Some(path.head).filter(types.contains)).flatMap { case (column, found) =>
+      readable(found.map(_.getTotalSize).max).map(column -> _)
+    }
+    FooterSummary(blocks.map(_.getRowCount).sum, ranges(blocks, units.toMap), groups, chunkBytes, TextBounds.of(blocks, schema))
   }
 
-  private def chunkBytes(rowGroups: Seq[BlockMetaData]): Map[String, Long] =
-    rowGroups.flatMap(_.getColumns.asScala).groupMapReduce(_.getPath.toArray.head)(_.getTotalSize)(math.max)
+  /** The chunks of the columns that are asked for, by the names that `asked` gives them. What a chunk says, other than its path, may be encrypted
+    * with a key of its column's own, so that nothing of a column is looked at for which no query asks.
+    */
+  private[storage] def chunks(rowGroups: Seq[BlockMetaData])(asked: Seq[String] => Option[String]): Map[String, Seq[ColumnChunkMetaData]] =
+    rowGroups.flatMap(_.getColumns.asScala).flatMap(chunk => asked(chunk.getPath.toArray.toSeq).map(_ -> chunk)).groupMap(_._1)(_._2)
+
+  /** What a chunk says; none if the user may not have the key of its column. */
+  private[storage] def readable[A](of: => A): Option[A] =
+    try Some(of)
+    catch { case _: ParquetCryptoRuntimeException => None }
 
   /** The row count and the statistics of the given columns; throws any exception of the file system. */
   def facts(file: FileStatus, conf: Configuration, columns: Seq[FileColumn]): FooterFacts = {
@@ -39,7 +58,7 @@ private[storage] object ParquetFooter {
       // With another field of nearly the same name, the session's case sensitivity says which one is read.
       val field = Option.when(named.size == 1)(named.head).filter(_.getName == column.name)
       column -> field.filter(isReadAs(_, column.dataType)).flatMap { field =>
-        statistics(blocks, field.getName).filter(isExact(_, column.dataType))
+        readable(statistics(blocks, field.getName)).flatten.filter(isExact(_, column.dataType))
       }
     }
     FooterFacts(blocks.map(_.getRowCount).sum, found.toMap)
@@ -104,7 +123,7 @@ private[storage] object ParquetFooter {
             case LogicalTypeAnnotation.TimeUnit.MILLIS => Some(MICROS_PER_MILLIS)
             case LogicalTypeAnnotation.TimeUnit.NANOS  => None
           }
-        case (INT32 | INT64, inFile: LogicalTypeAnnotation.DecimalLogicalTypeAnnotation, read: DecimalType) =>
+        case (INT32 | INT64 | FIXED_LEN_BYTE_ARRAY, inFile: LogicalTypeAnnotation.DecimalLogicalTypeAnnotation, read: DecimalType) =>
           Option.when(inFile.getScale == read.scale && read.precision <= Decimal.MAX_LONG_DIGITS)(1L)
         case (INT32, null, _: YearMonthIntervalType) | (INT64, null, _: DayTimeIntervalType) => Some(1L)
         case _                                                                               => Option.when(isReadAs(field, dataType))(1L)
@@ -113,9 +132,10 @@ private[storage] object ParquetFooter {
   }
 
   private def ranges(rowGroups: Seq[BlockMetaData], unitsPerValue: Map[String, Option[Long]]): Map[String, Option[(Long, Long)]] =
-    rowGroups.flatMap(_.getColumns.asScala).groupBy(_.getPath.toArray.toSeq).collect {
-      case (Seq(column), chunks) if unitsPerValue.contains(column) =>
-        column -> unitsPerValue(column).flatMap(units => FooterSummary.covering(chunks.map(range(_).flatMap(times(_, units)))))
+    chunks(rowGroups) { case Seq(column) => Some(column).filter(unitsPerValue.contains); case _ => None }.map { case (column, found) =>
+      column -> unitsPerValue(column).flatMap(units =>
+        FooterSummary.covering(found.map(chunk => readable(range(chunk)).flatten.flatMap(times(_, units))))
+      )
     }
 
   private def times(range: (Long, Long), units: Long): Option[(Long, Long)] =
@@ -126,7 +146,10 @@ private[storage] object ParquetFooter {
       (statistics.genericGetMin: Any, statistics.genericGetMax: Any) match {
         case (min: Integer, max: Integer)               => Some((min.longValue, max.longValue))
         case (min: java.lang.Long, max: java.lang.Long) => Some((min.longValue, max.longValue))
-        case _                                          => None
+        // A decimal of bytes, the highest first.
+        case (min: Binary, max: Binary) =>
+          Try((new BigInteger(min.getBytes).longValueExact, new BigInteger(max.getBytes).longValueExact)).toOption
+        case _ => None
       }
     }
 }

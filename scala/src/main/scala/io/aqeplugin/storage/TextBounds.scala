@@ -1,7 +1,5 @@
 package io.aqeplugin.storage
 
-import scala.jdk.CollectionConverters._
-
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.io.api.Binary
 import org.apache.parquet.schema.LogicalTypeAnnotation.StringLogicalTypeAnnotation
@@ -17,8 +15,8 @@ private[storage] object TextBounds {
   /** By column name, one entry for each row group; none for a row group without trusted statistics. */
   def of(rowGroups: Seq[BlockMetaData], schema: StructType): Map[String, Seq[Option[(UTF8String, UTF8String)]]] = {
     val texts = schema.filter(_.dataType == StringType).map(_.name).toSet
-    rowGroups.flatMap(_.getColumns.asScala).groupBy(_.getPath.toArray.toSeq).collect {
-      case (Seq(column), chunks) if texts(column) => column -> chunks.map(bounds)
+    ParquetFooter.chunks(rowGroups) { case Seq(column) => Some(column).filter(texts); case _ => None }.map { case (column, chunks) =>
+      column -> chunks.map(chunk => ParquetFooter.readable(bounds(chunk)).flatten)
     }
   }
 
