@@ -22,7 +22,7 @@ from aqe_plugin.cli.recommend import (
 )
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.credentials import without_secret_value
-from aqe_plugin.conf.keys import PLUGIN_CLASS, PLUGINS_KEY, sentence
+from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, sentence
 from aqe_plugin.conf.keys import entries_of as entries_of_list
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
@@ -110,6 +110,11 @@ def apply(
             step = beginnings.begin_with_values(rollouts, asked_values, canary_share)
             if step is None:
                 say(f"Nothing to change: {store_of(file).name} has these values.")
+        elif step is None and not asked_values and _is_stopped(file):
+            say(
+                f"{store_of(file).name}: {MODE_KEY} is off, so no step is taken. "
+                "What switched it off switches it on: aqe-plugin rollback, if aqe-plugin did."
+            )
         elif step is None:
             if last is not None:
                 _require_same(last, asked_values, canary_share, store_of(file).name)
@@ -155,6 +160,11 @@ def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary_sha
     if chosen is None:
         print_nothing_recommended(findings, sure)
     return None if chosen is None else beginnings.begin(rollouts, chosen, canary_share, source.history.until_millis)
+
+
+def _is_stopped(file: Where) -> bool:
+    """Whether somebody stopped the plugin for all: logs without decisions show neither harm nor gain."""
+    return (read_target(file).conf.get(MODE_KEY) or "").strip().lower() == "off"
 
 
 def _warn_without_plugin(file: Where) -> None:

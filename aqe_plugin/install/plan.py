@@ -16,6 +16,7 @@ from aqe_plugin.install.jars import jar_name, spark_line
 
 # A cluster observes before its plans are changed.
 DEFAULT_MODE = "observe"
+_MODES = {"off": "it does nothing", DEFAULT_MODE: "it decides and records, and changes no plan"}
 _DEFAULT_PLUGINS_KEY = "spark.plugins.defaultList"
 
 
@@ -38,8 +39,7 @@ def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str)
     _require_one_plugin(conf, name)
     _require_known_mode(conf, name)
     chosen = mode or conf.get(MODE_KEY) or DEFAULT_MODE
-    why = "it decides and records, and changes no plan" if chosen == DEFAULT_MODE else "it changes plans"
-    wanted = [(MODE_KEY, chosen, why)]
+    wanted = [(MODE_KEY, chosen, _MODES.get(chosen, "it changes plans"))]
     if jar is not None:
         _require_line(conf, jar, name)
         jars = _with_jar(conf, jar, name)

@@ -6,9 +6,10 @@ from datetime import datetime, timezone
 
 import pytest
 
+from aqe_plugin.conf.keys import MODE_KEY
 from aqe_plugin.errors import WriteError
 from aqe_plugin.install.journal import Actor, journal_of
-from aqe_plugin.tuning.rollout.ledger import locked
+from aqe_plugin.tuning.rollout.ledger import locked, rollouts_of
 from commands import Answer
 from fleet import log_of
 from samples import over
@@ -115,6 +116,31 @@ def test_a_change_of_a_key_that_is_gone_is_not_confirmed(cluster: Cluster, answe
         "rolled_back",
         "this version of aqe-plugin does not take the keys or values of the change",
     )
+
+
+@pytest.mark.parametrize("stop", [("apply", "--set", f"{MODE_KEY}=off"), ("edit", "OFF")])
+def test_a_stop_is_not_taken_back_by_a_later_apply_whatever_the_logs_show(
+    cluster: Cluster, answer: Answer, stop: tuple[str, ...]
+) -> None:
+    if stop[0] == "edit":
+        # A rollout is under way.
+        step(cluster, answer, "--set", "spark.aqePlugin.filter.buildTimeout=10")
+        cluster.target.write_text(f"{cluster.target.read_text()}{MODE_KEY} {stop[1]}\n")
+    else:
+        step(cluster, answer, *stop[1:])
+    stopped, taken = cluster.target.read_bytes(), rollouts_of(cluster.target)
+    for old in cluster.logs.iterdir():
+        old.unlink()
+    log = log_of(cluster.fleet.week(None)[-1:], "app-new", errors=2)
+    (cluster.logs / "app-new").write_bytes(log.replace(over(1), over(1, error="out of disk")))
+    for words in ([], stop[1:] if stop[0] == "apply" else []):
+        code, out, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes", *words)
+        assert (code, out) == (0, "")
+        assert f"{cluster.target}: {MODE_KEY} is off, so no step is taken" in err
+    assert (cluster.target.read_bytes(), rollouts_of(cluster.target)) == (stopped, taken)
+    if stop[0] == "apply":
+        assert answer("rollback", "--target", str(cluster.target), "--yes")[0] == 0
+        assert "off" not in cluster.target.read_text()
 
 
 def test_errors_of_the_plugin_take_a_change_back_also_where_every_query_failed(
