@@ -36,6 +36,7 @@ from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.health import doctor as doctor_checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
+from aqe_plugin.install.undecided import first_undecided
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.addresses import conf_of
 from aqe_plugin.logs.queries import queries_of
@@ -174,7 +175,7 @@ def explain(
         )
     _report_skipped(skipped)
     if printed == 0:
-        raise _no_decision(log, query, known)
+        raise _no_decision(log, query, known, "" if known else first_undecided(log, conf))
 
 
 @app.command()
@@ -268,12 +269,14 @@ def _report_skipped(skipped: list[Skipped]) -> None:
         warn(f"skipped {len(skipped) - _SKIPPED_SHOWN} more")
 
 
-def _no_decision(log: str, query: int | None, known: Set[int]) -> NoDataError:
+def _no_decision(log: str, query: int | None, known: Set[int], why: str) -> NoDataError:
     if query is not None and known:
         found = (
             f"query {min(known)}" if len(known) == 1 else f"{len(known):,} queries from {min(known)} to {max(known)}"
         )
         return NoDataError(f"{log}: no decision of aqe-plugin for query {query} in it; it has those of {found}.")
+    if why:
+        return NoDataError(f"{log}: no decision of aqe-plugin in it. {why}.")
     return NoDataError(
         f"{log}: no decision of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin doctor checks it), "
         "spark.aqePlugin.mode observe or apply, and spark.sql.adaptive.enabled true?"

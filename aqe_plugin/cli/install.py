@@ -7,6 +7,7 @@ import os
 import socket
 from datetime import datetime, timezone
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,7 @@ from aqe_plugin.install.controller import (
 from aqe_plugin.install.health import spark_home_of, verify
 from aqe_plugin.install.journal import Action, Actor, journal_of
 from aqe_plugin.install.status import status_of
+from aqe_plugin.install.undecided import application_decides
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.control import (
     diff_of,
@@ -49,8 +51,9 @@ from aqe_plugin.tuning.rollout.ledger import rollouts_of
 
 
 class InstallMode(str, Enum):
-    """The modes that are worth an install."""
+    """The modes that an install can set; the mode off stops the plugin for the cluster."""
 
+    OFF = "off"
     OBSERVE = "observe"
     APPLY = "apply"
 
@@ -106,7 +109,10 @@ def install(
     wanted = chosen_jar(path, spark_home, jar, spark)
     proposal = propose_install(path, wanted, None if mode is None else mode.value)
     _show_and_do(proposal, yes, output, why)
-    for check in key_checks(proposal.store.parse(proposal.after).items()):
+    conf = proposal.store.parse(proposal.after)
+    if conf.not_read_by and not proposal.nothing_to_do:
+        say(conf.not_read_by)
+    for check in key_checks(conf.items()):
         if not check.ok:
             found = check.found if check.found.endswith(("?", ".")) else f"{check.found}."
             warn(f"{proposal.store.name}: {check.name} = {found} Correct or remove it; status lists all such keys.")
@@ -142,6 +148,14 @@ def verify_command(
             help="A copy of the jar on this machine, when the conf names one in a container image.",
         ),
     ] = None,
+    event_log: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            metavar=PATH,
+            help="Also check, by its event log, that an application of yours has loaded the plugin from the conf.",
+        ),
+    ] = None,
     output: TableOrJsonOption = TableOrJson.TABLE,
 ) -> None:
     """Run a small join through the conf, and check that the plugin is loaded, decides it, and keeps its rows.
@@ -151,8 +165,9 @@ def verify_command(
     """
     path = place_of(target, spark_home)
     if isinstance(path, SessionStore):
-        if jar is not None:
-            raise ConfError(f"--jar {jar}: {path.name} has what its server loaded. Leave the option out.")
+        for option, given in (("--jar", jar), ("--event-log", event_log)):
+            if given is not None:
+                raise ConfError(f"{option} {given}: {path.name} has what its server loaded. Leave the option out.")
         say(f"Running a small join in {path.name} ...")
         if not print_checks(verify_session(path), output, stdout_console(soft_wrap=True)):
             raise typer.Exit(SetupError.exit_code)
@@ -162,7 +177,9 @@ def verify_command(
         require_jar(jar)
     if status_of(path).plugin_listed:
         say(f"Starting Spark in {home} ...")
-    if not print_checks(verify(path, home, jar, os.environ), output, stdout_console(soft_wrap=True)):
+    checks = verify(path, home, jar, os.environ)
+    application = (application_decides(log) for log in [event_log] if log is not None)
+    if not print_checks(chain(checks, application), output, stdout_console(soft_wrap=True)):
         raise typer.Exit(SetupError.exit_code)
 
 

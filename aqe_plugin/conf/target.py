@@ -32,6 +32,11 @@ class TargetConf(Protocol):
         return False
 
     @property
+    def not_read_by(self) -> str:
+        """A sentence: which drivers do not read it, and what to do for those; empty where there are none."""
+        return ""
+
+    @property
     def jars_overridden(self) -> bool:
         """Whether another list of jars beside the conf overrides ``spark.jars``."""
         return False

@@ -7,6 +7,7 @@ Scala side, and in :mod:`aqe_plugin.events.model`.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +35,22 @@ class ApplicationStarted:
     time_millis: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class EnvironmentSet:
+    """Spark's own event: the conf that the application started with."""
+
+    properties: Mapping[str, str]
+
+
 Event = (
-    JoinDecided | LimitDecided | PredicateInferred | QueryEnded | ExecutionStarted | ExecutionEnded | ApplicationStarted
+    JoinDecided
+    | LimitDecided
+    | PredicateInferred
+    | QueryEnded
+    | ExecutionStarted
+    | ExecutionEnded
+    | ApplicationStarted
+    | EnvironmentSet
 )
 
 _SHAPES: dict[bytes, type[Any]] = {
@@ -46,6 +61,7 @@ _SHAPES: dict[bytes, type[Any]] = {
     b"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": ExecutionStarted,
     b"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd": ExecutionEnded,
     b"SparkListenerApplicationStart": ApplicationStarted,
+    b"SparkListenerEnvironmentUpdate": EnvironmentSet,
 }
 # Spark writes the member "Event" first, so the first bytes of a line say what it is. Most lines, and nearly all bytes,
 # are never parsed.
@@ -82,6 +98,9 @@ def parse_event(line: bytes) -> Event | None:
     shape, short_name = _SHAPES[name], name.rpartition(b".")[2].decode()
     if shape is ApplicationStarted:
         return _application(line, short_name)
+    if shape is EnvironmentSet:
+        properties = _members(line, short_name).get("Spark Properties")
+        return EnvironmentSet({k: str(v) for k, v in properties.items()} if isinstance(properties, dict) else {})
     try:
         event: Event = decode_text(shape, line, short_name)
     except EventSchemaError:
@@ -94,11 +113,16 @@ def parse_event(line: bytes) -> Event | None:
     return event
 
 
-def _application(line: bytes, name: str) -> ApplicationStarted:
+def _members(line: bytes, name: str) -> dict[str, Any]:
     try:
-        members = json.loads(line)
+        members: dict[str, Any] = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise EventSchemaError(f"{name}: not valid JSON") from error
+    return members
+
+
+def _application(line: bytes, name: str) -> ApplicationStarted:
+    members = _members(line, name)
     # Spark's oldest events have spaces in the names of members; the id may be absent.
     time = members.get("Timestamp")
     app_id, app_name = (str(members.get(member) or "") for member in ("App ID", "App Name"))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from aqe_plugin.events.lines import ApplicationStarted, Event
+from aqe_plugin.events.lines import ApplicationStarted, EnvironmentSet, Event
 from aqe_plugin.events.model import (
     ExecutionEnded,
     ExecutionStarted,
@@ -130,7 +130,7 @@ def queries_in(
             complete = _completed_by(record, queries)
             if complete is not None:
                 yield from story(record.execution_id, complete)
-        else:
+        elif not isinstance(record, EnvironmentSet):
             yield record
         if len(queries) > _MAX_OPEN_QUERIES:
             oldest = next(iter(queries))

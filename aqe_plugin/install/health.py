@@ -94,7 +94,11 @@ def verify(where: Where, home: Path, jar: Path | None, environment: Mapping[str,
     bad = "; ".join(
         check.found if check.name == "jar" else f"{check.name} = {check.found}" for check in checks if not check.ok
     )
-    yield outcome_of("conf", not bad, bad or f"{status.file} names the plugin{', and its jar' if status.jars else ''}")
+    # What follows is started with the conf, as an application may not be.
+    note = "" if target.conf.runs_on_this_machine or not target.conf.not_read_by else f". {target.conf.not_read_by}"
+    yield outcome_of(
+        "conf", not bad, bad or f"{status.file} names the plugin{', and its jar' if status.jars else ''}{note}"
+    )
     if adaptive_problem(target.conf.items()) == NOT_ADAPTIVE:
         # Spark would hang without a word.
         yield Check("session", CheckVerdict.NOT_RUN, f"not run because of {ADAPTIVE_KEY}")

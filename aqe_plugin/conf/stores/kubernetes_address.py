@@ -38,7 +38,7 @@ class ObjectKind:
 _KINDS: Mapping[str, ObjectKind] = MappingProxyType(
     {
         "configmap": ObjectKind(
-            "", "v1", "configmaps", "ConfigMap", (), "Applications that start from now on read it."
+            "", "v1", "configmaps", "ConfigMap", (), "Drivers that it is mounted for find it when they start."
         ),
         # kubeflow.org/docs/components/spark-operator/user-guide/working-with-sparkapplication
         "sparkapplication": ObjectKind(

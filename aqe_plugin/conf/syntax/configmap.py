@@ -37,6 +37,10 @@ class ConfigMapConf(TargetConf):
     indent: str
     inner: PropertiesConf
 
+    @property
+    def not_read_by(self) -> str:
+        return self.inner.not_read_by
+
     def items(self) -> dict[str, str]:
         return self.inner.items()
 
@@ -88,7 +92,9 @@ def parse_configmap(text: str, name: str, document: int, root: MappingNode) -> C
     parent = text[line_start_before(text, key.start_mark.index) : key.start_mark.index]
     indent, end = _block(text, start, value.end_mark.index, parent)
     inner = "".join(one.removeprefix(indent) for one in _LINES.findall(text[start:end]))
-    conf = parse_properties(inner.encode("utf-8", "surrogatepass"), f"{name}, {CONF_FILE} from line {line + 1}")
+    conf = parse_properties(
+        inner.encode("utf-8", "surrogatepass"), f"{name}, {CONF_FILE} from line {line + 1}", in_image=True
+    )
     if conf.items() != parse_properties(value.value.encode("utf-8", "surrogatepass"), name).items():
         raise _not_safe(name, line)
     return ConfigMapConf(text, name, document, start, end, indent, conf)

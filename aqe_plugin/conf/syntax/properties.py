@@ -30,6 +30,16 @@ class PropertiesConf(TargetConf):
     entries: tuple[Entry, ...]
     runs_on_this_machine: bool = True
 
+    @property
+    def not_read_by(self) -> str:
+        if self.runs_on_this_machine:
+            return "An application that is submitted with --properties-file reads it only with --load-spark-defaults."
+        return (
+            "A driver in cluster mode on Kubernetes is started with --properties-file, and does not read a "
+            "spark-defaults.conf that a ConfigMap brings: for it, put the keys into spec.sparkConf of its "
+            "SparkApplication, or into the conf of the machine that submits it."
+        )
+
     def items(self) -> dict[str, str]:
         return {entry.key: entry.value for entry in self.entries}
 

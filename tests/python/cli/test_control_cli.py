@@ -39,7 +39,7 @@ def conf(tmp_path: Path) -> Path:
 def test_install_without_yes_only_shows_the_change(conf: Path, jar: str, answer: Answer) -> None:
     before = conf.read_bytes()
     code, out, err = answer("install", "--target", str(conf), "--jar", jar)
-    assert (code, err) == (0, "Nothing was written; --yes makes the change.\n")
+    assert (code, err) == (0, f"Nothing was written; --yes makes the change.\n{NOT_READ_BY}\n")
     assert "com.acme.P,io.aqeplugin.AqePlugin" in out
     assert "loads the plugin, after any plugins that are there" in out
     assert conf.read_bytes() == before
@@ -80,6 +80,9 @@ def test_no_error_repeats_a_password(words: tuple[str, ...], answer: Answer) -> 
     assert "S3CRET" not in out + err
 
 
+NOT_READ_BY = "An application that is submitted with --properties-file reads it only with --load-spark-defaults."
+
+
 def test_install_names_keys_whose_values_the_plugin_does_not_take(conf: Path, jar: str, answer: Answer) -> None:
     conf.write_text("spark.aqePlugin.filter.maxPassRate 1.5\n")
     code, _, err = answer("install", "--target", str(conf), "--jar", jar)
@@ -94,6 +97,7 @@ def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, 
         (
             f"Done: applications that start from now on read {conf} as it is now. "
             "aqe-plugin rollback, with the same --target if you gave one, shows how to undo it.\n"
+            f"{NOT_READ_BY}\n"
         ),
     )
     assert answer("install", *target, "--jar", jar, "--yes") == (
@@ -109,12 +113,17 @@ def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, 
     assert answer("install", *target, "--jar", jar, "--mode", "apply", "--yes")[0] == 0
     assert answer("rollback", *target, "--yes")[0] == 0
     assert json.loads(answer("status", *target, "--format", "json")[1])["mode"] == "observe"
+    assert answer("install", *target, "--jar", jar, "--mode", "off", "--yes")[0] == 0
+    assert json.loads(answer("status", *target, "--format", "json")[1])["mode"] == "off"
+    assert answer("rollback", *target, "--yes")[0] == 0
     assert answer("uninstall", *target, "--yes")[0] == 0
     assert conf.read_bytes() == before
     assert answer("uninstall", *target, "--yes")[2] == f"Nothing to do: {conf} is as uninstall would leave it.\n"
 
     records = [json.loads(line) for line in answer("history", *target, "--format", "json")[1].splitlines()]
-    assert [record["action"] for record in records] == ["install", "install", "rollback", "uninstall"]
+    assert [record["action"] for record in records] == [
+        *("install", "install", "rollback", "install", "rollback", "uninstall")
+    ]
     assert records[0]["why"] == "ring 1"
     assert records[2]["undoes"] == 2
     table = answer("history", *target)[1]

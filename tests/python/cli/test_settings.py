@@ -126,7 +126,7 @@ def test_the_environment_wins_over_the_file_and_one_command_over_all(toml: Path)
     [
         ("EXPORT__PORT", "99999", 'EXPORT__PORT = "99999" is not allowed: .*65535'),
         ("EXPORT__PORT", "nine", 'EXPORT__PORT = "nine" is not allowed: expected a whole number'),
-        ("INSTALL__MODE", "off", "INSTALL__MODE = \"off\" is not allowed: 'off' is not one of 'observe', 'apply'"),
+        ("INSTALL__MODE", "on", "INSTALL__MODE = \"on\" is not allowed: 'on' is not one of 'off', 'observe', 'apply'"),
         ("INSTALL__YES", "maybe", 'INSTALL__YES = "maybe" is not allowed: expected true or false'),
         ("MAX_STEP", "inf", 'MAX_STEP = "inf" is not allowed: .*10'),
         ("MAX_STEP", "nan", 'MAX_STEP = "nan" is not allowed: .*10'),

@@ -1,0 +1,112 @@
+"""Why an application decided nothing: by the conf that its event log has."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from aqe_plugin.conf.keys import PLUGIN_CLASS
+from aqe_plugin.conf.stores.file_store import store_of
+from aqe_plugin.conf.stores.locate import read_target
+from aqe_plugin.install.undecided import why_undecided
+from aqe_plugin.machine.pyspark import import_pyspark
+from commands import Answer
+from samples import LOG_START
+
+LOADED = {"spark.plugins": f"com.acme.P, {PLUGIN_CLASS}", "spark.sql.extensions": "io.aqeplugin.plugin.AqeExtensions"}
+IN_DRIVER = {"spark.master": "k8s://https://cluster", "spark.kubernetes.submitInDriver": "true"}
+SCRIPT = """
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+few = spark.range(1000).selectExpr("id AS key").where("key = 7")
+spark.range(100000).selectExpr("id % 1000 AS key").join(few, "key").collect()
+spark.stop()
+"""
+
+
+def environment(conf: dict[str, str]) -> bytes:
+    event = {"Event": "SparkListenerEnvironmentUpdate", "JVM Information": {}, "Spark Properties": conf}
+    return json.dumps(event, separators=(",", ":")).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("conf", "why"),
+    [
+        (LOADED, ""),
+        ({}, "it did not load the plugin (it has no spark.plugins): its conf is not that of the file"),
+        ({"spark.plugins": "com.acme.P"}, "it did not load the plugin (it has spark.plugins = com.acme.P): its conf"),
+        (IN_DRIVER, "it did not load the plugin (it has no spark.plugins): a driver in cluster mode on Kubernetes is"),
+        (IN_DRIVER | LOADED, ""),
+        (LOADED | {"spark.sql.extensions": "com.acme.Rules"}, "the plugin stood down when it started"),
+        (LOADED | {"spark.aqePlugin.mode": "OFF"}, "it started with spark.aqePlugin.mode = off"),
+        (LOADED | {"spark.sql.adaptive.enabled": "false"}, "it started with spark.sql.adaptive.enabled = false: no "),
+    ],
+)
+def test_the_conf_of_an_application_says_why_it_decides_nothing(
+    tmp_path: Path, answer: Answer, conf: dict[str, str], why: str
+) -> None:
+    assert why_undecided(conf).startswith(why)
+    (tmp_path / "app-1").write_bytes(LOG_START + environment(conf))
+    code, _, err = answer("explain", str(tmp_path))
+    assert (code, f"no decision of aqe-plugin in it. {f'app-1: {why}' if why else 'Were the'}" in err) == (4, True), err
+
+
+def test_an_environment_that_is_damaged_is_skipped_and_reported(tmp_path: Path, answer: Answer) -> None:
+    (tmp_path / "app-1").write_bytes(LOG_START + environment({})[:-9] + b"\n")
+    code, _, err = answer("explain", str(tmp_path))
+    assert (code, "SparkListenerEnvironmentUpdate: not valid JSON" in err) == (4, True), err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("conf.yaml", "kind: ConfigMap\ndata:\n  spark-defaults.conf: |\n    spark.a b\n", "spec.sparkConf"),
+        ("spark-defaults.conf", "", "--load-spark-defaults"),
+        (
+            "app.yaml",
+            "apiVersion: sparkoperator.k8s.io/v1beta2\nkind: SparkApplication\nspec:\n  sparkConf:\n    spark.a: b\n",
+            "",
+        ),
+    ],
+)
+def test_a_conf_says_which_drivers_do_not_read_it(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    found = read_target(tmp_path / name)
+    assert store_of(tmp_path / name) == found.store
+    assert (said in found.conf.not_read_by, bool(said)) == (True, bool(found.conf.not_read_by))
+
+
+@pytest.mark.spark
+def test_a_driver_with_a_properties_file_of_its_own_is_told_apart_by_its_real_event_log(
+    tmp_path: Path, answer: Answer
+) -> None:
+    conf, script = tmp_path / "conf" / "spark-defaults.conf", tmp_path / "job.py"
+    conf.parent.mkdir()
+    script.write_text(SCRIPT)
+    assert answer("install", "--target", str(conf), "--mode", "apply", "--yes")[0] == 0
+    submit = Path(str(import_pyspark().__file__)).parent / "bin" / "spark-submit"
+
+    def logs_of(*options: str) -> Path:
+        logs = tmp_path / f"events{len(options)}"
+        logs.mkdir()
+        own = tmp_path / "own.conf"
+        own.write_text(f"spark.eventLog.enabled true\nspark.eventLog.dir {logs}\nspark.ui.enabled false\n")
+        command = [str(submit), "--master", "local[1]", "--properties-file", str(own), *options, str(script)]
+        environment = os.environ | {"SPARK_CONF_DIR": str(conf.parent)}
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        assert ran.returncode == 0, ran.stderr
+        return logs
+
+    without, loaded = logs_of(), logs_of("--load-spark-defaults")
+    code, _, err = answer("explain", str(without))
+    assert (code, "it did not load the plugin (it has no spark.plugins): its conf is not" in err) == (4, True), err
+    assert "--properties-file without --load-spark-defaults" in err
+    assert answer("explain", str(loaded))[0] == 0
+    code, out, _ = answer("verify", "--target", str(conf), "--event-log", str(without))
+    assert code == 3
+    assert out.splitlines()[-1].startswith("failed  application ")
+    assert answer("verify", "--target", str(conf), "--event-log", str(loaded))[0] == 0
