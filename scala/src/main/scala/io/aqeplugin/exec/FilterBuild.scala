@@ -29,7 +29,9 @@ object FilterBuild {
       case Some(stage: ShuffleQueryStageExec) if SparkBridge.isIndeterminate(stage.shuffle) =>
         // A retried task could give keys other than those the filter was built from.
         BuiltFilter.PassAll(Reason(ReasonCode.NonDeterministic))
-      case Some(stage) =>
+      // AQE kept the plan that holds the filter back.
+      case Some(stage) if WaitClockExec.sourceHeld(stage).isDefined => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
+      case Some(stage)                                              =>
         val seen = if (bounds.isEmpty) RelationKeys.known(stage, keys) else None
         val coder = KeyCoder(keys, child.output)
         val built = seen.flatMap(fromSketch(_, coder, limits, startNanos))

@@ -192,7 +192,7 @@ case class RuntimeFilterExchangeExec(
     val build = RuntimeFilterExchangeExec.buildOf(child)
     // By position: in the canonical output of a join or an explode, all columns may be called none#0.
     val normalized = keys.map(key => QueryPlan.normalizeExpressions(key, build.output))
-    RuntimeFilterExchangeExec(normalized, build.canonicalized, BuildLimits.Canonical, "", bounds)
+    RuntimeFilterExchangeExec(normalized, WaitClockExec.sourceHeld(build).getOrElse(build.canonicalized), BuildLimits.Canonical, "", bounds)
   }
 
   override def nodeName: String = "RuntimeFilterExchange"

@@ -5,9 +5,10 @@ import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SortOrder}
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartition}
 import org.apache.spark.sql.execution.{SQLExecution, SortExec, SparkPlan}
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins.ShuffledJoin
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.vectorized.ColumnarBatch
@@ -213,6 +214,7 @@ case class RuntimeFilterExec(
     f(this)
     child.foreach(f)
     (sources ++ clock).foreach(_.foreach(node => if (!RuntimeFilterExec.isPriced(node)) f(node)))
+    if (sources.exists(RuntimeFilterExec.isHeld)) RuntimeFilterExec.priceOfHolding.foreach(f)
   }
 
   override def nodeName: String = "RuntimeFilter"
@@ -231,6 +233,18 @@ object RuntimeFilterExec {
     case _: ShuffleExchangeLike | _: ShuffledJoin | _: SortExec => true
     case _                                                      => false
   }
+
+  /** Whether AQE has taken the plan in which the filter is held back until the next one. */
+  private def isHeld(source: SparkPlan): Boolean = source match {
+    case RuntimeFilterExchangeExec(_, clock: QueryStageExec, _, _, _) => WaitClockExec.sourceHeld(clock).isDefined
+    case _                                                            => false
+  }
+
+  /** Makes AQE take the next plan. Where another plan of the query has run an exchange, AQE does not show its stage, counts it once more in
+    * the next plan, and would stay with the one that holds the filter back.
+    */
+  private def priceOfHolding: Seq[SparkPlan] = Seq.fill(HeldShuffles)(ShuffleExchangeExec(SinglePartition, NoRowsExec(Nil)))
+  private val HeldShuffles = 100
 
   /** @param filters
     *   per source, the filter that was found, or why there was none

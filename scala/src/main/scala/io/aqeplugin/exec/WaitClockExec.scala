@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.Statistics
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
 
 import io.aqeplugin.metrics.Faults
@@ -19,14 +20,15 @@ import io.aqeplugin.observe.QueryStates
   *
   * AQE plans again only when a stage ends. This one stands beside filters whose build sides have not finished: there it holds up nothing
   * that does not wait anyway, and the plan made when a build side ends no longer has it. Equal moments are equal nodes, so that all plans
-  * of a query share one stage. It uses no thread of its own and no job, and ends with the query.
+  * of a query share one stage. In place of a filter's source it holds the filter until the next plan. It uses no thread of its own and no
+  * job, and ends with the query.
   *
   * @param atNanos
   *   when it ends, as `System.nanoTime`
   */
 case class WaitClockExec(atNanos: Long, child: SparkPlan = NoRowsExec(Nil)) extends BroadcastExchangeLike {
 
-  override def output: Seq[Attribute] = Nil
+  override def output: Seq[Attribute] = child.output
   override def runtimeStatistics: Statistics = Statistics(BigInt(0), Some(BigInt(0)))
 
   // Nothing reads what a clock broadcasts, and making a broadcast could fail, and with it the query.
@@ -73,11 +75,30 @@ case class WaitClockExec(atNanos: Long, child: SparkPlan = NoRowsExec(Nil)) exte
 
 object WaitClockExec {
 
+  /** A clock that ends at once, in place of a source whose exchanges are about to start. */
+  def inPlaceOf(source: SparkPlan, atNanos: Long): WaitClockExec =
+    WaitClockExec(atNanos, NoRowsExec(source.output, Some(source.canonicalized)))
+
+  /** The source that a clock, or its stage, stands for. */
+  def sourceHeld(plan: SparkPlan): Option[SparkPlan] = plan match {
+    case WaitClockExec(_, NoRowsExec(_, source)) => source
+    case stage: BroadcastQueryStageExec          => sourceHeld(stage.broadcast)
+    case _                                       => None
+  }
+
+  /** In the past of every plan. */
+  val PastNanos: Long = System.nanoTime()
+
   /** Ends the clocks of all queries. */
   private[exec] val timer = new DaemonTimer("aqe-plugin-wait-clock")
 }
 
-/** The child of a clock: an exchange needs one, and Spark copies no node whose constructor has no parameter. */
-case class NoRowsExec(output: Seq[Attribute]) extends LeafExecNode {
+/** The child of a clock: an exchange needs one, and Spark copies no node whose constructor has no parameter.
+  *
+  * @param inPlaceOf
+  *   the canonical form of the source that the clock stands for; none if it stands for none
+  */
+case class NoRowsExec(output: Seq[Attribute], inPlaceOf: Option[SparkPlan] = None) extends LeafExecNode {
+  override def simpleString(maxFields: Int): String = nodeName
   override protected def doExecute(): RDD[InternalRow] = sparkContext.emptyRDD
 }

@@ -8,7 +8,7 @@ import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.expressions.{ExprId, Expression}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.FileIndex
 
@@ -48,6 +48,7 @@ final class QueryState(val executionId: Long) {
   private val fewestFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, FileChoice)]]()
   private val topFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, Either[ReasonCode, TopSearch])]]()
   private val agreed = new ConcurrentHashMap[AnyRef, Set[String]]()
+  private val holds = new ConcurrentHashMap[QueryState.Hold, Int]()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
 
   /** The settings of the rules, once they are read. */
@@ -232,6 +233,9 @@ final class QueryState(val executionId: Long) {
     allowed.intersect(joinIds)
   }
 
+  /** Whether a filter is held back once more. */
+  def mayHold(hold: QueryState.Hold): Boolean = holds.merge(hold, 1, _ + _) <= QueryState.MostHolds
+
   def noteFilter(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.noteFilter(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)
 
@@ -305,6 +309,18 @@ object QueryState {
 
   /** A limit in its canonical form, with all files of its scan. */
   final case class LimitOfFiles(limit: SparkPlan, files: Seq[Path])
+
+  /** Once is enough, unless a filter that the exchanges wait for was ready just before AQE saw its stage end. */
+  private val MostHolds = 3
+
+  /** A filter that is held back while exchanges of its source start.
+    *
+    * @param columns
+    *   those of the source, which tell one plan of the query from another
+    * @param starting
+    *   the exchanges in their canonical form
+    */
+  final case class Hold(joinId: String, columns: Seq[ExprId], starting: Set[SparkPlan])
 
   /** What is read when it is first asked for. */
   final private class Read[A](read: => A) {

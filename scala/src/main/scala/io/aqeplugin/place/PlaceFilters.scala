@@ -2,15 +2,17 @@ package io.aqeplugin.place
 
 import java.util.IdentityHashMap
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
 
 import io.aqeplugin.exec._
-import io.aqeplugin.observe.{JoinKey, TableStatistics}
+import io.aqeplugin.observe.{JoinKey, QueryState, TableStatistics}
 import io.aqeplugin.storage.ScanAdapter
 
 /** One filter to place on one target.
@@ -45,8 +47,15 @@ final case class SketchedBuild(exchange: Exchange, keys: Seq[Expression])
   * Each node is rewritten once and cached by identity: the build exchange below a filter must be the same tree as in the join, including
   * the filters inside it. Otherwise the build side would run twice.
   *
+  * An exchange that starts with this plan stands in it once: AQE waits for each copy of one, and of an error that comes from two copies it
+  * makes another error. So a filter that waits for such an exchange has a clock in its place that ends at once. In the plan that AQE makes
+  * then, the exchange is a stage that runs, which the filter shares.
+  *
   * @param clockNanos
   *   when to check the waits of the plan, as `System.nanoTime`; none if there is none to check
+  * @param heldUntil
+  *   the moment, as `System.nanoTime`, until which a join's filter whose source has these columns, and these exchanges that start, is held
+  *   back; none if it is not. Not for ever: AQE may have found their stages without the plan showing it
   */
 final class PlaceFilters(
     placements: Seq[Placement],
@@ -54,7 +63,8 @@ final class PlaceFilters(
     limits: BuildLimits,
     pause: SelfDisable,
     tables: TableStatistics,
-    clockNanos: Option[Long] = None
+    clockNanos: Option[Long] = None,
+    heldUntil: QueryState.Hold => Option[Long] = _ => None
 ) {
   private val builtFilters = new BuildRecord.Reading
   private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
@@ -90,7 +100,7 @@ final class PlaceFilters(
 
   private def filtered(node: SparkPlan, here: Seq[Placement]): SparkPlan = {
     val requests = here.map(_.request)
-    val sources = here.map(p => PlaceFilters.exchange(p, sourceOf(p.request), limits))
+    val sources = here.map(p => PlaceFilters.exchange(p, heldBack(p.label.joinId, sourceOf(p.request)), limits))
     val filters = PlaceFilters.filters(here)
     val pruned = filters.foldLeft(node) { (scan, filter) =>
       known(filter)
@@ -106,6 +116,30 @@ final class PlaceFilters(
   private def sourceOf(request: FilterRequest): SparkPlan = request.source match {
     case stage: QueryStageExec => stage
     case exchange              => apply(exchange)
+  }
+
+  private def heldBack(joinId: String, source: SparkPlan): SparkPlan = {
+    val now = starting(source).map(_.canonicalized).toSet
+    val hold = QueryState.Hold(joinId, source.output.map(_.exprId), now)
+    // A join may have several filters in one plan.
+    val until = if (now.isEmpty) None else held.getOrElseUpdate(hold, heldUntil(hold))
+    until.fold(source)(moment => PlaceFilters.linked(WaitClockExec.inPlaceOf(source, moment), Nil))
+  }
+
+  private val held = mutable.Map.empty[QueryState.Hold, Option[Long]]
+
+  /** The exchanges of Spark in a rewritten tree that AQE starts as soon as it has the plan: nothing below them is to be waited for. */
+  private def starting(plan: SparkPlan): Seq[Exchange] = plan match {
+    case own @ (_: RuntimeFilterExchangeExec | _: WaitClockExec) => own.children.flatMap(starting)
+    case exchange: Exchange                                      => if (isReady(exchange.child)) Seq(exchange) else starting(exchange.child)
+    case other                                                   => other.children.flatMap(starting)
+  }
+
+  private def isReady(plan: SparkPlan): Boolean = plan match {
+    case stage: QueryStageExec                                 => stage.isMaterialized
+    case RuntimeFilterExchangeExec(keys, source, _, _, bounds) => builtFilters.get(source, keys, bounds).isDefined
+    case _: Exchange | _: InMemoryTableScanLike                => false
+    case other                                                 => other.children.forall(isReady)
   }
 
   /** What the reader of a scan is told of the keys that pass one filter, or one of several; none unless all are built. Where groups must stay

@@ -2,10 +2,11 @@ package io.aqeplugin.rules
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.Thresholds
-import io.aqeplugin.exec.{BuildLimits, SelfDisable}
+import io.aqeplugin.exec.{BuildLimits, SelfDisable, WaitClockExec}
 import io.aqeplugin.filters.FilterLimits
 import io.aqeplugin.place.PlaceFilters
 
@@ -13,7 +14,8 @@ import io.aqeplugin.place.PlaceFilters
   *
   * AQE calls it on the whole plan when a query starts and after every finished stage, each time with a new plan. For one join:
   *   1. The build side has not finished: [[io.aqeplugin.decide.WaitPrice]] decides whether the probe side waits. If so, the filter is
-  *      placed at once; it is a stage that needs the build side's stage, so the probe side waits for both.
+  *      placed at once; it is a stage that needs the build side's stage, so the probe side waits for both. If the build side is yet to start,
+  *      the filter is held back by a clock, and placed in the plan after.
   *   1. While it waits, [[WaitClocks]] checks the wait from time to time, and releases it when it no longer pays.
   *   1. The build side has finished: the join is decided, by [[ChooseJoinStrategy]] one step earlier or here from the same facts. A filter
   *      that pays stays; otherwise it is left out, and the probe side starts.
@@ -22,6 +24,7 @@ import io.aqeplugin.place.PlaceFilters
 final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[SparkPlan](session) {
 
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
+    val nowNanos = System.nanoTime()
     val stripped = PlaceFilters.strip(plan)
     val wanted = new WantedFilters(stripped, context)
     if (wanted.isEmpty || isStreaming(stripped) || context.pruning.isOwnPlan(stripped)) {
@@ -42,13 +45,19 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
               limits(context.thresholds),
               pause(context.thresholds),
               context.tables,
-              wanted.nextCheckNanos
+              wanted.nextCheckNanos,
+              hold =>
+                // Without a state, only the first plan is known not to be made again for the same clock.
+                if (!context.isExecution) Option.when(isFirst(stripped))(WaitClockExec.PastNanos)
+                else Option.when(context.state.mayHold(hold))(nowNanos)
             )(stripped)
         // Only a plan that had filters before can be unchanged.
         if ((stripped ne plan) && rewritten == plan) plan else rewritten
       }
     }
   }
+
+  private def isFirst(plan: SparkPlan): Boolean = !plan.exists(_.isInstanceOf[QueryStageExec])
 
   private def isStreaming(plan: SparkPlan): Boolean = plan.logicalLink.exists(_.isStreaming)
 
