@@ -55,7 +55,7 @@ class ApplicationSuite extends AnyFunSuite with PluginSession with Eventually {
     val costs = OtherCost.calls.get
     withConf(SortMerge) {
       val result = sameRows(spark.sql(Query))
-      assert(filters(result.plan).nonEmpty)
+      assert(filtered(result).nonEmpty)
     }
     assert(OtherExtensions.calls.get > rules, "the other extension's rule was not called")
     assert(OtherCost.calls.get > costs, "the user's cost evaluator was not called")

@@ -30,12 +30,12 @@ class KeyTypesSuite extends AnyFunSuite with PluginSession {
         for (join <- Seq("JOIN", "LEFT SEMI JOIN")) withConf(noBroadcast) {
           val ran =
             sameRows(spark.sql(s"SELECT ${if (join == "JOIN") "p.*, b.id AS bid" else "p.*"} FROM probe p $join build b ON p.k = b.k"))
-          assert(filters(ran.plan).nonEmpty && ran.rows.nonEmpty, s"$join\n${ran.plan}")
+          assert(filtered(ran).nonEmpty && ran.rows.nonEmpty, s"$join\n${ran.plan}")
         }
         withConf(noBroadcast) {
           val grouped =
             sameRows(spark.sql("SELECT p.n, b.id FROM (SELECT k, count(*) AS n FROM probe GROUP BY k) p JOIN build b ON p.k = b.k"))
-          assert(filters(grouped.plan).nonEmpty && grouped.rows.nonEmpty, grouped.plan)
+          assert(filtered(grouped).nonEmpty && grouped.rows.nonEmpty, grouped.plan)
         }
         val broadcast = sameRows(spark.sql("SELECT p.*, b.id AS bid FROM probe p JOIN build b ON p.k = b.k"))
         assert(broadcast.rows.nonEmpty)

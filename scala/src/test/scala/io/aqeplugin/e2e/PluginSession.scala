@@ -106,9 +106,12 @@ trait PluginSession extends BeforeAndAfterAll with NeedsSession with AdaptiveSpa
 
   protected def filters(plan: SparkPlan): Seq[RuntimeFilterExec] = collectWithSubqueries(plan) { case f: RuntimeFilterExec => f }
 
-  /** `table(column)` for every filter of the plan, sorted. */
-  protected def filtered(ran: Ran): Seq[String] =
-    filters(ran.plan).flatMap(_.labels).map(label => s"${label.table}(${label.columns.mkString(",")})").distinct.sorted
+  /** `table(column)` for every filter of the plan that rows were checked by, sorted. A filter that was placed may yet pass every row. */
+  protected def filtered(ran: Ran): Seq[String] = {
+    val built = filters(ran.plan).flatMap(_.outcomes).filterNot(_.passesAll).map(_.filterId).toSet
+    filters(ran.plan).flatMap(_.labels).filter(label => built(label.filterId))
+      .map(label => s"${label.table}(${label.columns.mkString(",")})").distinct.sorted
+  }
 
   /** The outcome of each filter of a query. */
   protected def outcomes(ran: Ran): Seq[JsonNode] = ran.ended.flatMap(_.outcomes.elements().asScala)

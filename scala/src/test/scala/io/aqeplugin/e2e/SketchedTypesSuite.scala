@@ -109,6 +109,6 @@ class SketchedTypesSuite extends AnyFunSuite with PluginSession {
     write("probe", "INT", values, copies = 60, "k")
     write("build", "INT", values, Copies, Field)
     val ran = withConf(NoBroadcast: _*)(sameRows(spark.sql("SELECT p.id, b.* FROM probe p JOIN build b ON p.k = b.a.b")))
-    assert(keysSaid(ran).distinct == 3 && filters(ran.plan).nonEmpty && ran.rows.nonEmpty, ran.plan)
+    assert(keysSaid(ran).distinct == 3 && filtered(ran).nonEmpty && ran.rows.nonEmpty, ran.plan)
   }
 }

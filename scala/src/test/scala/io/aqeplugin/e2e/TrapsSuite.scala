@@ -153,7 +153,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
       for (on <- Seq("nk = fk AND nv = fv", "nv = fv AND nt = ft", "nk = fv AND nv = fk", "nt = ft", "nd = fd", "nd = fd AND nk = fk")) {
         val result = sameRows(spark.sql(s"SELECT * FROM narrow JOIN few ON $on"))
         assert(result.rows.nonEmpty)
-        assert(filters(result.plan).nonEmpty, on)
+        assert(filtered(result).nonEmpty, on)
         assert(outcomes(result).forall(o => o.path("rowsOut").asLong < o.path("rowsIn").asLong), s"$on: ${outcomes(result)}")
       }
     }
@@ -206,7 +206,7 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     withConf(Seq(Threshold -> "-1", AdaptiveThreshold -> "-1"): _*) {
       for (query <- Seq(Simple, s"$Simple JOIN other ON v = ov", s"$Simple JOIN other ON v = ov JOIN third ON ok = tk")) {
         val result = sameRows(spark.sql(query))
-        assert(filters(result.plan).nonEmpty)
+        assert(filtered(result).nonEmpty)
         assert(shuffles(result.plan) == shuffles(planWithoutPlugin(spark.sql(query))), query)
       }
     }

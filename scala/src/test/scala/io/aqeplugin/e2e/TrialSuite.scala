@@ -43,7 +43,7 @@ class DrawnSuite extends TrialSuite("application_1763712000000_0002") {
   test("sessions and events of a canary application have the canary values") {
     assert(spark.conf.get(Replaced) == "0.9")
     val result = ran(spark.sql(Query))
-    assert(filters(result.plan).nonEmpty)
+    assert(filtered(result).nonEmpty)
     assert(armsOf(result) == Set(Some("canary")))
     val other = spark.newSession()
     assert(other.conf.get(Replaced) == "0.9")

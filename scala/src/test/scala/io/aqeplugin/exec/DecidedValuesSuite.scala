@@ -94,10 +94,10 @@ class DecidedValuesSuite extends AnyFunSuite with PluginSession {
       withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.sql.columnVector.offheap.enabled" -> heap) {
         for (key <- Seq("text", "number", "price", "day", "moment", "wide")) {
           val joined = sameRows(spark.sql(s"SELECT e.* FROM encoded e JOIN wanted w ON e.$key = w.$key"))
-          assert(filters(joined.plan).nonEmpty && joined.rows.nonEmpty, key)
+          assert(filtered(joined).nonEmpty && joined.rows.nonEmpty, key)
         }
         val both = sameRows(spark.sql("SELECT e.* FROM encoded e JOIN wanted w ON e.text = w.text AND e.number = w.number"))
-        assert(filters(both.plan).nonEmpty && both.rows.nonEmpty)
+        assert(filtered(both).nonEmpty && both.rows.nonEmpty)
       }
   }
 }

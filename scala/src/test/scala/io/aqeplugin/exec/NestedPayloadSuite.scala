@@ -31,14 +31,14 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
       table(s"few_$format", "SELECT CAST(id * 7 AS int) AS dk FROM range(5)", format)
       for (threshold <- Seq("-1", "10m")) withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold) {
         val all = sameRows(spark.sql(s"SELECT * FROM payload_$format JOIN few_$format ON k = dk"))
-        assert(filters(all.plan).nonEmpty)
+        assert(filtered(all).nonEmpty)
         // The classes for which Spark generates the code above the scan.
         assert(filters(all.plan).forall(filter => filter.vectorTypes == (if (format == "parquet") filter.child.vectorTypes else None)))
         assert(all.rows.size == 43)
         val parts = sameRows(
           spark.sql(s"SELECT nested.c.d, nested.b, pairs['other'], structs[0].y[0] FROM payload_$format JOIN few_$format ON k = dk")
         )
-        assert(filters(parts.plan).nonEmpty)
+        assert(filtered(parts).nonEmpty)
       }
     }
 
@@ -49,7 +49,7 @@ class NestedPayloadSuite extends AnyFunSuite with PluginSession {
       table(s"few_parted_$format", "SELECT CAST(id * 7 AS int) AS dk, CAST(1 AS int) AS dp FROM range(5)", format)
       withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1") {
         val byColumn = sameRows(spark.sql(s"SELECT * FROM parted_$format JOIN few_parted_$format ON k = dk"))
-        assert(filters(byColumn.plan).nonEmpty)
+        assert(filtered(byColumn).nonEmpty)
         val byPartition = sameRows(spark.sql(s"SELECT * FROM parted_$format JOIN few_parted_$format ON part = dp"))
         assert(byPartition.rows.nonEmpty)
       }

@@ -67,7 +67,7 @@ class SparksOwnHintsSuite extends AnyFunSuite with PluginSession {
         assert(result.decided.map(_.decision.path("reason").path("code").asText) == Seq("OTHER_STRATEGY"))
         assert(joinsOf(result) == Seq("shuffle_hash"))
         assert(ofSpark(result) == Seq("shuffle_hash"))
-        assert(filters(result.plan).nonEmpty)
+        assert(filtered(result).nonEmpty)
       }
     }
 
