@@ -7,14 +7,14 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec, TableCacheQueryStageExec}
 
 import io.aqeplugin.decide.Reason
 import io.aqeplugin.filters.{ColumnExtremes, RangeBounds}
 import io.aqeplugin.observe.JoinKey
 import io.aqeplugin.sketch.KeySummary
 
-/** What is kept on a build side's own exchange: the filters that were built from it, and the extremes and keys that were read from its
+/** What is kept on a build side's own exchange, or its scan of a cached table: the filters that were built from it, and the extremes and keys that were read from its
   * rows. Re-planning makes every node anew except stages, so a rule can look up the values of a finished filter there, and the record is
   * freed with the query.
   */
@@ -94,8 +94,9 @@ object BuildRecord {
   }
 
   private def exchangeOf(stage: SparkPlan): Option[SparkPlan] = stage match {
-    case s: ShuffleQueryStageExec   => Some(s.shuffle)
-    case b: BroadcastQueryStageExec => Some(b.broadcast)
-    case _                          => None
+    case s: ShuffleQueryStageExec    => Some(s.shuffle)
+    case b: BroadcastQueryStageExec  => Some(b.broadcast)
+    case c: TableCacheQueryStageExec => Some(c.inMemoryTableScan)
+    case _                           => None
   }
 }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.aqeplugin.Relations
-import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec}
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec, TableCacheQueryStageExec}
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
@@ -14,7 +14,7 @@ import io.aqeplugin.observe.RowWidth
 import io.aqeplugin.sketch.KeySummary
 
 /** Builds a filter from the output of a finished build stage: from the keys that a [[KeySketchExec]] kept while the stage ran, if they are
-  * few enough; else with a job over the shuffle's partitions, whose parts [[MergeTree]] merges, or in a loop on the driver for a small
+  * few enough; else with a job over the partitions of the shuffle or of the cached table, whose parts [[MergeTree]] merges, or in a loop on the driver for a small
   * relation that is broadcast anyway.
   */
 object FilterBuild {
@@ -48,7 +48,7 @@ object FilterBuild {
       limits: BuildLimits,
       startNanos: Long
   ): BuiltFilter = stage match {
-    case _: ShuffleQueryStageExec =>
+    case _: ShuffleQueryStageExec | _: TableCacheQueryStageExec =>
       bounds.fold(fromShuffle(child, keys, limits, startNanos))(RangeBuild.fromShuffle(child, keys, _, startNanos))
     case broadcast: BroadcastQueryStageExec => fromRelation(broadcast, keys, bounds, limits, startNanos)
     case _                                  => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))

@@ -86,9 +86,9 @@ object MeasuredRange {
   /** The rule that asks runs while a query is planned. */
   private val MaxRows = 500000L
 
-  /** The range; none if the stage is no broadcast, has too many rows, or no row has a partner. */
+  /** The range; none if the stage is no broadcast, has too many rows, takes too many bytes to read it back, or no row has a partner. */
   def of(stage: QueryStageExec, keys: Seq[Expression], bounds: RangeBounds): Option[CodeRange] = stage match {
-    case broadcast: BroadcastQueryStageExec if broadcast.isMaterialized && StageReader.rows(broadcast).exists(_ <= MaxRows) =>
+    case broadcast: BroadcastQueryStageExec if broadcast.isMaterialized && StageReader.rows(broadcast).exists(_ <= MaxRows) && RelationKeys.isAtHand(broadcast) =>
       RangeBuild.ofRelation(broadcast, keys).toOption.flatMap(bounds.range)
     case _ => None
   }

@@ -55,7 +55,8 @@ object RelationKeys extends KeySketches {
     found <- BuildRecord.readKeys(stage, keys)(seen(stage, keys, rows)).map(MeasuredKeys.facts(_, keys))
   } yield found
 
-  private def isAtHand(stage: BroadcastQueryStageExec): Boolean =
+  /** Whether the driver has the relation, or may read it back while a query is planned. */
+  private[exec] def isAtHand(stage: BroadcastQueryStageExec): Boolean =
     stage.session.sparkContext.isLocal || stage.getRuntimeStatistics.sizeInBytes <= MostBytesReadBack
 
   private def seen(stage: BroadcastQueryStageExec, keys: Seq[Expression], rows: Long): Option[KeySummary] =

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, LogicalQueryStage}
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.Exchange
 
 /** The plans of one query, its own and those of its subqueries. AQE runs equal exchanges of all of them once, but plans each by itself and at
@@ -78,18 +78,23 @@ object QueryPlans {
   /** The plans of a running query. */
   def of(executionId: Long): QueryPlans = optimized(executionId).fold(None)(of)
 
-  /** Whether the joins of a running query may only be observed: a filter could lose metrics of the user's; or it has a recursive part, or loads a
+  /** Whether the joins of a running query may only be observed, or of `plan` if none runs: a filter could lose metrics of the user's; or it has a recursive part, or loads a
     * cached table that has one. Spark plans each step of a recursion anew: the same joins, over other rows.
     */
-  def isOnlyObserved(executionId: Long): Boolean =
-    optimized(executionId).exists(plan => isRecursive(plan) || ObservedMetrics.areBelowJoin(plan))
+  def isOnlyObserved(executionId: Option[Long], plan: QueryPlan[_]): Boolean = {
+    // EXPLAIN's plan may run later.
+    val whole = executionId.flatMap(optimized).getOrElse(plan)
+    isRecursive(whole) || ObservedMetrics.areBelowJoin(whole)
+  }
 
   private def isRecursive(plan: QueryPlan[_]): Boolean = plan.nodeName == RecursiveNode || partsOf(plan).exists(isRecursive)
 
   /** The children of a plan, its subqueries, and what is inside of it. */
   private[observe] def partsOf(plan: QueryPlan[_]): Seq[QueryPlan[_]] = plan match {
     case adaptive: AdaptiveSparkPlanExec => Seq(adaptive.inputPlan)
-    case other => Seq(other.children, other.innerChildren, other.subqueries).flatten.map(_.asInstanceOf[QueryPlan[_]])
+    case stage: QueryStageExec           => Seq(stage.plan)
+    case stage: LogicalQueryStage        => Seq(stage.logicalPlan)
+    case other                           => Seq(other.children, other.innerChildren, other.subqueries).flatten.map(_.asInstanceOf[QueryPlan[_]])
   }
 
   // Known by name: Spark 4.0 has none.

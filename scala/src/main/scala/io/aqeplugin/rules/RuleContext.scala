@@ -4,6 +4,7 @@ import org.apache.spark.SparkContext
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.aqeplugin.SparkBridge
+import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.command.ExplainCommand
 import org.apache.spark.sql.internal.SQLConf
@@ -101,12 +102,12 @@ object RuleContext {
   } yield of(sparkContext, state, conf)
 
   /** The context of a query that is planned for the first time. */
-  def first(session: SparkSession, settings: Settings): RuleContext = {
+  def first(session: SparkSession, settings: Settings, plan: QueryPlan[_]): RuleContext = {
     val sparkContext = session.sparkContext
     val execution = executionId(sparkContext)
     val state = execution.fold(new QueryState(NoExecution))(QueryStates.of)
     val pruning = execution.fold(PruningBuilds.None)(PruningBuilds.of(_))
-    val mode = if (settings.mode == Mode.Apply && execution.exists(QueryPlans.isOnlyObserved)) Mode.Observe else settings.mode
+    val mode = if (settings.mode == Mode.Apply && QueryPlans.isOnlyObserved(execution, plan)) Mode.Observe else settings.mode
     val conf = QueryConf(
       mode,
       collectable(Thresholds(settings)),

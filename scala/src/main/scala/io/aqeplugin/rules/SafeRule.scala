@@ -1,8 +1,8 @@
 package io.aqeplugin.rules
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.trees.TreeNode
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.SessionConf
@@ -11,7 +11,7 @@ import io.aqeplugin.tell.DriverTable
 
 /** Wraps a rule for Spark: it does nothing in mode off, measures its time, and catches faults. After a fault, the input plan is returned.
   */
-abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P] {
+abstract class SafeRule[P <: QueryPlan[_]](session: SparkSession) extends Rule[P] {
 
   /** The changed plan; must be `plan` itself if nothing changes. */
   protected def change(plan: P, context: RuleContext): P
@@ -38,7 +38,7 @@ abstract class SafeRule[P <: TreeNode[_]](session: SparkSession) extends Rule[P]
           None
         case Right(settings) =>
           SessionConf.unknownKeys(conf).foreach(Faults.unknownKey)
-          Some(RuleContext.first(session, settings))
+          Some(RuleContext.first(session, settings, plan))
       }
   }
 

@@ -176,9 +176,15 @@ class LineageSuite extends AnyFunSuite with PluginSession {
   test("the joins above observed metrics are only observed: AQE loses the metrics where no row is left") {
     table("no_partner", "SELECT CAST(id + 1000 AS int) AS dk FROM range(4)")
     val observed = spark.table("fact").observe("counted", count(lit(1)).as("rows"))
-    for ((dimension, kind) <- Seq("no_partner" -> "left", "no_partner" -> "inner", "dim" -> "inner")) {
+    for {
+      (dimension, kind) <- Seq("no_partner" -> "left", "no_partner" -> "inner", "dim" -> "inner")
+      isExplainedBefore <- Seq(false, true)
+    } {
       val frame = spark.table(dimension).join(observed, column("k") === column("dk"), kind)
-      val result = withPlugin(frame)
+      val result = withPlugin {
+        if (isExplainedBefore) { val _ = frame.queryExecution.executedPlan }
+        frame
+      }
       assert(frame.queryExecution.observedMetrics.get("counted").map(_.getLong(0)).contains(300L), s"$kind join with $dimension")
       assert(fromDim(result).isEmpty && result.decided.forall(_.mode == "observe"), result.plan)
     }

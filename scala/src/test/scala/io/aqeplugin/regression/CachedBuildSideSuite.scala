@@ -78,6 +78,8 @@ class CachedBuildSideSuite extends AnyFunSuite with PluginSession {
         assert(decisions.map(d => d.path("choice").asText -> d.path("buildFilter").asBoolean) == Seq("leave_to_spark" -> true))
         assert(collect(result.plan) { case join: SortMergeJoinExec if keysOf(join).contains("dk") => join }.size == 1, result.plan)
         assert(filtered(result).contains("parquet-fact1(k)"))
+        val ofCache = outcomes(result).filter(_.path("joinId").asText.contains("dk"))
+        assert(ofCache.nonEmpty && ofCache.forall(o => o.path("rowsOut").asLong < o.path("rowsIn").asLong), ofCache)
       } finally { val _ = kept.unpersist() }
     }
   }
