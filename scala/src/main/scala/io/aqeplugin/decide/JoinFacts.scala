@@ -233,8 +233,16 @@ final case class ClusterFacts(slots: Int, executors: Int)
   *   older plugins
   * @param hashedBytes
   *   what these joins hold of it
+  * @param pageBytes
+  *   the smallest page of a hash table of rows; 0 in facts of older plugins
   */
-final case class MemoryFacts(limitBytes: Long, heldBytes: Long, taskBytes: Option[Long] = None, hashedBytes: Long = 0)
+final case class MemoryFacts(
+    limitBytes: Long,
+    heldBytes: Long,
+    taskBytes: Option[Long] = None,
+    hashedBytes: Long = 0,
+    pageBytes: Long = 0
+)
 
 /** The input of `DecideJoin` apart from the thresholds. The estimate of a join has the same form, with an unmeasured build side.
   *

@@ -24,7 +24,7 @@ object MemoryBudget {
 
   private def bytesOf(facts: JoinFacts, option: JoinOption, thresholds: Thresholds): Double = {
     val isAdded = option.method == Method.Broadcast && facts.sparkMethod != Method.Broadcast
-    val relation = if (isAdded) BroadcastChoice.relationBytes(facts.build, thresholds) else 0.0
+    val relation = if (isAdded) BroadcastChoice.reservedBytes(facts, thresholds) else 0.0
     relation + (if (option.withFilter) FilterSize.of(facts.build, thresholds).mostBytes else 0.0)
   }
 }

@@ -49,7 +49,8 @@ final case class RuleContext(
   private def budget(cluster: ClusterFacts): MemoryFacts = MemoryFacts(
     (ClusterSize.smallestHeapBytes(sparkContext) * thresholds(AqeConf.MemoryMaxShare)).toLong,
     heldBytes = 0,
-    Some(ClusterSize.taskBytes(sparkContext, cluster))
+    Some(ClusterSize.taskBytes(sparkContext, cluster)),
+    pageBytes = SparkBridge.pageBytes(sparkContext)
   )
 
   private def left(budget: MemoryFacts): MemoryFacts = {

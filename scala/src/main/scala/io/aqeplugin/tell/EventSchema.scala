@@ -367,7 +367,8 @@ object EventSchema {
         "bytes",
         "what the query's other shuffled hash joins held of a task's execution memory",
         required = false
-      )
+      ),
+      FieldSchema("pageBytes", "integer", "bytes", "the smallest page of a broadcast hash table of rows", required = false)
     )
   )
 

@@ -23,7 +23,7 @@ private[tell] object FactsJson {
     facts.memory.fold(node.putNull("memory")) { memory =>
       val inner = node.putObject("memory").put("limitBytes", memory.limitBytes).put("heldBytes", memory.heldBytes)
       put(inner, "taskBytes", memory.taskBytes)
-      inner.put("hashedBytes", memory.hashedBytes)
+      inner.put("hashedBytes", memory.hashedBytes).put("pageBytes", memory.pageBytes)
       node
     }
     node.put("orderUsed", facts.orderUsed)
@@ -66,7 +66,8 @@ private[tell] object FactsJson {
     heldBytes <- fields.long("heldBytes")
     taskBytes <- fields.optionalLong("taskBytes")
     hashedBytes <- fields.optionalLong("hashedBytes")
-  } yield MemoryFacts(limitBytes, heldBytes, taskBytes, hashedBytes.getOrElse(0L))
+    pageBytes <- fields.optionalLong("pageBytes")
+  } yield MemoryFacts(limitBytes, heldBytes, taskBytes, hashedBytes.getOrElse(0L), pageBytes.getOrElse(0L))
 
   private def writeBuild(build: BuildFacts): ObjectNode = {
     val node = JsonFields.emptyObject

@@ -169,7 +169,8 @@ object FactsGen {
     waiting <- Gen.option(waitDecision)
     taskBytes <- Gen.option(Gen.choose(0L, 1L << 31))
     hashedBytes <- Gen.frequency(3 -> Gen.const(0L), 1 -> Gen.choose(0L, 1L << 31))
-    memory <- Gen.option(Gen.choose(0L, 1L << 33).map(held => MemoryFacts(1L << 32, held, taskBytes, hashedBytes)))
+    pageBytes <- Gen.oneOf(0L, 1L << 20, 1L << 26)
+    memory <- Gen.option(Gen.choose(0L, 1L << 33).map(held => MemoryFacts(1L << 32, held, taskBytes, hashedBytes, pageBytes)))
     orderUsed <- Gen.prob(0.2)
   } yield JoinFacts(
     "join",

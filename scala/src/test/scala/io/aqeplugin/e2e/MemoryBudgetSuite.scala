@@ -8,6 +8,7 @@ import scala.concurrent.duration.{Duration, SECONDS}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
@@ -28,6 +29,7 @@ class MemoryBudgetSuite extends AnyFunSuite with PluginSession {
     super.beforeAll()
     table("fact", "SELECT id, id % 2000 AS k FROM range(20000)")
     table("dim", "SELECT id AS k, concat('d', id) AS name FROM range(2000)")
+    table("texts", "SELECT id, concat('d', id % 2000) AS name FROM range(20000)")
     spark.udf.register("held", (value: Long) => { MemoryBudgetSuite.pass(); value })
     ()
   }
@@ -68,6 +70,24 @@ class MemoryBudgetSuite extends AnyFunSuite with PluginSession {
         drain()
         val after = ran(query)
         assert(isBroadcast(after) && after.rows == expected, after.plan)
+      }
+    }
+  }
+
+  test("a broadcast that Spark would refuse for its pages, whatever they hold, is sorted, and books its pages") {
+    def texts: DataFrame = spark.sql("SELECT t.id, d.k FROM texts t JOIN dim d ON t.name = d.name WHERE d.name < 'd5'")
+    val pageBytes = SparkBridge.pageBytes(spark.sparkContext)
+    withConf(Conf: _*) {
+      val expected = withoutPlugin(texts)
+      assert(withConf(MaxShare -> "0")(overBudget(ran(texts))).exists(_._1 > pageBytes.toDouble))
+      withConf("spark.sql.maxBroadcastTableSize" -> s"${pageBytes}b", MaxShare -> "1") {
+        val refused = ran(texts)
+        assert(refused.rows == expected && !isBroadcast(refused), refused.plan)
+        assert(refused.decided.exists(_.decision.toString.contains("\"spark.sql.maxBroadcastTableSize\"")), refused.decided)
+      }
+      withConf("spark.sql.maxBroadcastTableSize" -> "8g", MaxShare -> "1") {
+        val made = ran(texts)
+        assert(made.rows == expected && isBroadcast(made), made.plan)
       }
     }
   }

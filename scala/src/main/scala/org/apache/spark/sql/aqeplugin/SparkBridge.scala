@@ -29,6 +29,9 @@ object SparkBridge {
   def broadcast[T: ClassTag](sparkContext: SparkContext, value: T): Broadcast[T] =
     sparkContext.broadcastInternal(value, serializedOnly = true)
 
+  /** The page of the hash tables that the driver makes. */
+  def pageBytes(sparkContext: SparkContext): Long = sparkContext.env.memoryManager.pageSizeBytes
+
   /** Whether a job ended because it was cancelled. */
   def isCancellation(error: Throwable): Boolean = error match {
     case _: InterruptedException  => true
