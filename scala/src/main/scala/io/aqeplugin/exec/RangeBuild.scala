@@ -88,7 +88,8 @@ object MeasuredRange {
 
   /** The range; none if the stage is no broadcast, has too many rows, takes too many bytes to read it back, or no row has a partner. */
   def of(stage: QueryStageExec, keys: Seq[Expression], bounds: RangeBounds): Option[CodeRange] = stage match {
-    case broadcast: BroadcastQueryStageExec if broadcast.isMaterialized && StageReader.rows(broadcast).exists(_ <= MaxRows) && RelationKeys.isAtHand(broadcast) =>
+    case broadcast: BroadcastQueryStageExec
+        if broadcast.isMaterialized && StageReader.rows(broadcast).exists(_ <= MaxRows) && RelationKeys.isAtHand(broadcast) =>
       RangeBuild.ofRelation(broadcast, keys).toOption.flatMap(bounds.range)
     case _ => None
   }

@@ -83,7 +83,7 @@ object QueryPlans {
     */
   def isOnlyObserved(executionId: Option[Long], plan: QueryPlan[_]): Boolean = {
     // EXPLAIN's plan may run later.
-    val whole = executionId.flatMap(optimized).getOrElse(plan)
+    val whole = executionId.flatMap(optimized).fold[QueryPlan[_]](plan)(identity)
     isRecursive(whole) || ObservedMetrics.areBelowJoin(whole)
   }
 
@@ -94,7 +94,7 @@ object QueryPlans {
     case adaptive: AdaptiveSparkPlanExec => Seq(adaptive.inputPlan)
     case stage: QueryStageExec           => Seq(stage.plan)
     case stage: LogicalQueryStage        => Seq(stage.logicalPlan)
-    case other                           => Seq(other.children, other.innerChildren, other.subqueries).flatten.map(_.asInstanceOf[QueryPlan[_]])
+    case other => Seq(other.children, other.innerChildren, other.subqueries).flatten.map(_.asInstanceOf[QueryPlan[_]])
   }
 
   // Known by name: Spark 4.0 has none.

@@ -3,9 +3,10 @@ package io.aqeplugin.storage
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.datasources.{FileIndex, InMemoryFileIndex}
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, InMemoryFileIndex}
 
 /** The values of a partition column. */
 object PartitionRange {
@@ -17,14 +18,14 @@ object PartitionRange {
 
   /** Smallest and largest value of an ordered partition column over the partitions that a scan reads; none for any other column.
     *
-    * Finds the partitions as the scan itself would.
+    * Finds the partitions as the scan itself would, without a look at their files: EXPLAIN and planning ask too.
     */
   def of(scan: SparkPlan, column: Attribute): Option[(Long, Long)] = scan match {
     case file: FileSourceScanExec if ConditionRanges.isOrdered(column.dataType) =>
       val schema = file.relation.partitionSchema
       schema.fieldNames.indices.find(i => file.conf.resolver(schema.fieldNames(i), column.name)).flatMap { ordinal =>
         // A catalog may reject a condition; the scan will tell.
-        val selected = Try(valuesOf(file.relation.location, SelectedFiles.conditions(file))).getOrElse(Nil)
+        val selected = Try(valuesOf(file, SelectedFiles.conditions(file))).getOrElse(Nil)
         val values = selected.filterNot(_.isNullAt(ordinal)).flatMap { values =>
           ConditionRanges.constantRange(values.get(ordinal, schema(ordinal).dataType)).flatMap(_.range)
         }
@@ -33,8 +34,12 @@ object PartitionRange {
     case _ => None
   }
 
-  private def valuesOf(index: FileIndex, conditions: Seq[Expression]): Seq[InternalRow] = index match {
+  private def valuesOf(scan: FileSourceScanExec, conditions: Seq[Expression]): Seq[InternalRow] = scan.relation.location match {
     case known: InMemoryFileIndex => IndexedPartitions.values(known, conditions)
-    case other                    => other.listFiles(conditions, Nil).map(_.values)
+    case kept: CatalogFileIndex   =>
+      val catalog = scan.relation.sparkSession.sessionState.catalog
+      ExternalCatalogUtils.listPartitionsByFilter(scan.conf, catalog, kept.table, conditions)
+        .map(_.toRow(kept.partitionSchema, scan.conf.sessionLocalTimeZone))
+    case other => other.listFiles(conditions, Nil).map(_.values)
   }
 }

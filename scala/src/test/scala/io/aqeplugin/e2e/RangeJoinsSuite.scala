@@ -2,6 +2,7 @@ package io.aqeplugin.e2e
 
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, BroadcastNestedLoopJoinExec, SortMergeJoinExec}
+import org.apache.spark.metrics.source.HiveCatalogMetrics
 import org.scalatest.funsuite.AnyFunSuite
 
 /** What a join that compares by order reads of its probe side, once the range of its build side is known. */
@@ -122,6 +123,16 @@ class RangeJoinsSuite extends AnyFunSuite with PluginSession {
       val result = sameRows(spark.sql(s"SELECT g.k, g.s, s.span FROM row_groups g JOIN spans s ON g.$query"))
       val rowsRead = scanOf(result, "groups").metrics("numOutputRows").value
       if (query.contains("*")) assert(rangeFilters(result) == Seq("x")) else assert(rowsRead < 1000, s"$rowsRead rows of\n${result.plan}")
+    }
+  }
+
+  test("to plan a join on a partition column looks at no file of a table in the catalog") {
+    val files = HiveCatalogMetrics.METRIC_FILES_DISCOVERED
+    val before = files.getCount
+    for (mode <- Seq("apply", "observe")) withConf("spark.aqePlugin.mode" -> mode) {
+      val _ = spark.sql("REFRESH TABLE kept")
+      val frame = spark.sql("SELECT p.id, s.span FROM kept p JOIN spans s ON p.day BETWEEN s.lo AND s.hi")
+      assert(frame.queryExecution.executedPlan.children.nonEmpty && files.getCount == before, mode)
     }
   }
 
