@@ -15,17 +15,18 @@ import io.aqeplugin.observe.TableStatistics
   *
   * Such a source leaves out for good what it was asked to leave out, whoever reads it next. So a scan gets keys only if the whole query, with
   * its subqueries, has it in one place; and never if it finds the rows that a command changes, because the command writes those again
-  * that were read.
+  * that were read. Neither does a scan whose plan relies on partitions that it would no longer have (`ThisSparkLine.keepsPartitions`).
   */
 private[storage] object BatchScanKeys extends KeyedFormat {
 
   /** Whether the source can leave out something by the values of a column. */
   def filters(scan: SparkPlan, column: Attribute): Boolean = scan match {
     case batch: BatchScanExec => batch.scan match {
-        case source: SupportsRuntimeV2Filtering => source.filterAttributes.exists(_.fieldNames match {
+        case source: SupportsRuntimeV2Filtering =>
+          source.filterAttributes.exists(_.fieldNames match {
             case Array(name) => batch.conf.resolver(name, column.name)
             case _           => false
-          })
+          }) && ThisSparkLine.keepsPartitions(batch)
         case _ => false
       }
     case _ => false

@@ -4,9 +4,12 @@ import scala.xml.Node
 
 import jakarta.servlet.http.HttpServletRequest
 import org.apache.spark.SparkConf
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{JoinStrategyHint, PREFER_SHUFFLE_HASH}
 import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution}
+import org.apache.spark.sql.catalyst.util.InternalRowComparableWrapper
+import org.apache.spark.sql.connector.read.HasPartitionKey
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
@@ -44,4 +47,14 @@ object ThisSparkLine extends SparkLineApi {
   override private[spark] def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)
 
   override def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec = scan.copy(runtimeFilters = filters)
+
+  override def keepsPartitions(scan: BatchScanExec): Boolean = {
+    val join = scan.spjParams
+    // Without common values the scan reports its own. With them it reports those: its own have to be among them, and as they are.
+    join.joinKeyPositions.isEmpty && join.reducers.isEmpty && (!join.applyPartialClustering || join.replicatePartitions) &&
+    join.commonPartitionValues.forall { common =>
+      def values(rows: Seq[InternalRow]) = rows.map(InternalRowComparableWrapper(_, join.keyGroupedPartitioning.getOrElse(Nil))).toSet
+      values(scan.inputPartitions.collect { case keyed: HasPartitionKey => keyed.partitionKey() }).subsetOf(values(common.map(_._1)))
+    }
+  }
 }

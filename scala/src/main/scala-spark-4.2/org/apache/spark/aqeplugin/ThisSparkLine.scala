@@ -6,6 +6,7 @@ import jakarta.servlet.http.HttpServletRequest
 import org.apache.spark.SparkConf
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{JoinStrategyHint, PREFER_SHUFFLE_HASH}
+import org.apache.spark.sql.catalyst.plans.physical.KeyedPartitioning
 import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
@@ -43,4 +44,7 @@ object ThisSparkLine extends SparkLineApi {
   override private[spark] def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)
 
   override def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec = scan.copy(runtimeFilters = filters)
+
+  // Fewer files may be cut into more splits, of which Spark 4.2 accepts no more for a value than there were.
+  override def keepsPartitions(scan: BatchScanExec): Boolean = !scan.outputPartitioning.isInstanceOf[KeyedPartitioning]
 }

@@ -52,4 +52,6 @@ object ThisSparkLine extends SparkLineApi {
   override private[spark] def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)
 
   override def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec = scan.copy(runtimeFilters = filters)
+
+  override def keepsPartitions(scan: BatchScanExec): Boolean = !scan.outputPartitioning.isInstanceOf[KeyedPartitioning]
 }

@@ -32,6 +32,8 @@ import org.apache.spark.ui.SparkUITab
   *     replaces sort-merge joins.
   *   - The conf entry `UI_RETAINED_EXECUTIONS` has another class since 4.3.
   *   - `BatchScanExec` has six fields of which the last is another one in every line, so its `copy` has another signature.
+  *   - What a scan reports of its partitions, and what a storage-partitioned join makes of it, is in the scan up to 4.1 (`spjParams`), and since 4.2 in an
+  *     operator above it.
   */
 trait SparkLineApi {
 
@@ -66,4 +68,10 @@ trait SparkLineApi {
 
   /** The same scan with `filters` as its runtime filters. */
   def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec
+
+  /** Whether the partitions that a scan reports to its plan are still true when its source leaves out some of its files. Else Spark fails the
+    * query that reads them: a storage-partitioned join may have agreed on the values of both sides, on some of their columns, or on the number
+    * of splits of each value, and fewer files may be cut into more splits.
+    */
+  def keepsPartitions(scan: BatchScanExec): Boolean
 }
