@@ -291,6 +291,7 @@ class JoinFacts:
     waiting: WaitDecision | None
     memory: MemoryFacts | None = None
     order_used: bool | None = None
+    written: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

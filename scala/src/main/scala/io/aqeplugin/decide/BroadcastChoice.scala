@@ -10,6 +10,8 @@ object BroadcastChoice {
     import AqeConf.{BroadcastMaxMemoryBytes, BroadcastMaxRows}
     if (facts.build.alreadyBroadcast) None
     else if (!facts.canBroadcast) Some(Reason(ReasonCode.BroadcastJoinType))
+    // Spark writes from the shuffle, of which AQE may make a single task. A probe side that is not shuffled is written by the tasks of its scan.
+    else if (facts.written) Some(Reason(ReasonCode.MoreWriteTasks))
     else {
       val (rows, bytes, columns) =
         (facts.build.rows.toDouble, reservedBytes(facts, thresholds), facts.build.unmeasuredColumns.toDouble)

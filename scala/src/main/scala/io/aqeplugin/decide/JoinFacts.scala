@@ -263,6 +263,8 @@ final case class MemoryFacts(
   *   the memory for broadcasts, filters and hashed partitions when the join is decided; none before that
   * @param orderUsed
   *   an operator above relies on the order and the partitioning in which a sort-merge join leaves its rows
+  * @param written
+  *   the query writes the rows of the join, and no other shuffle lies between: the tasks of the join are those that write
   */
 final case class JoinFacts(
     joinId: String,
@@ -278,7 +280,8 @@ final case class JoinFacts(
     filterObstacle: Option[ReasonCode] = None,
     waiting: Option[WaitDecision] = None,
     memory: Option[MemoryFacts] = None,
-    orderUsed: Boolean = false
+    orderUsed: Boolean = false,
+    written: Boolean = false
 ) {
 
   /** The method of Spark's own plan. */

@@ -43,6 +43,11 @@ object ReasonCode {
         Strategy,
         "this side may not be broadcast: the join type forbids it, or autoBroadcastJoinThreshold is switched off"
       )
+  case object MoreWriteTasks extends ReasonCode(
+        "MORE_WRITE_TASKS",
+        Strategy,
+        "the tasks of the join write its rows, and without the probe side's shuffle they may be more, and so may the files"
+      )
   case object ShuffledHashMemory
       extends ReasonCode(
         "SHUFFLED_HASH_MEMORY",
@@ -189,6 +194,7 @@ object ReasonCode {
     BroadcastRows,
     BroadcastWidth,
     BroadcastJoinType,
+    MoreWriteTasks,
     ShuffledHashMemory,
     ShuffledHashJoinType,
     AlreadyBroadcast,

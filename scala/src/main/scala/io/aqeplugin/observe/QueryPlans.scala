@@ -1,10 +1,11 @@
 package io.aqeplugin.observe
 
+import org.apache.spark.SparkContext
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.QueryPlan
-import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{CacheTable, CacheTableAsSelect, Command, Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, LogicalQueryStage, QueryStageExec}
@@ -86,6 +87,13 @@ object QueryPlans {
     val whole = executionId.flatMap(optimized).fold[QueryPlan[_]](plan)(identity)
     isRecursive(whole) || ObservedMetrics.areBelowJoin(whole)
   }
+
+  /** Whether the calling thread works for a command, which may write the rows of its query. A command of Delta's runs its query as an execution of its own. */
+  def isWrite(sparkContext: SparkContext): Boolean = Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY))
+    .flatMap(_.toLongOption).flatMap(id => Option(SQLExecution.getQueryExecution(id))).map(_.logical).exists {
+      case _: CacheTable | _: CacheTableAsSelect => false
+      case plan                                  => plan.isInstanceOf[Command]
+    }
 
   private def isRecursive(plan: QueryPlan[_]): Boolean = plan.nodeName == RecursiveNode || partsOf(plan).exists(isRecursive)
 

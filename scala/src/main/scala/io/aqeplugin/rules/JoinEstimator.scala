@@ -36,6 +36,7 @@ private[rules] final class JoinEstimator(
   // Of a wait; reading it copies the application's conf.
   private lazy val memory = context.memory
   private lazy val usedOrder = new UsedOrder(plan, mayBroadcast)
+  private lazy val writtenJoins = if (QueryPlans.isWrite(context.sparkContext)) Some(new WrittenJoins(plan)) else None
   private lazy val planScanBytes: Double = estimates.scanBytes(plan)
 
   /** The build side: a side that is broadcast or finished, or else the only one that has an exchange of its own, or the smaller one by
@@ -120,7 +121,8 @@ private[rules] final class JoinEstimator(
       sparkStrategy(join, buildSide, hint),
       SparkThreshold.mayBroadcast(join.kind, buildSide),
       site.obstacle,
-      orderUsed = usedOrder.of(join.node)
+      orderUsed = usedOrder.of(join.node),
+      written = writtenJoins.exists(_.of(join.node))
     )
   }
 

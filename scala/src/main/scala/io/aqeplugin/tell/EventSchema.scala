@@ -146,6 +146,13 @@ object EventSchema {
         "",
         "whether an operator above relies on the order and the partitioning in which a sort-merge join leaves its rows",
         required = false
+      ),
+      FieldSchema(
+        "written",
+        "boolean",
+        "",
+        "whether the query writes the rows of the join and no other shuffle lies between, so that the tasks of the join write",
+        required = false
       )
     )
   )

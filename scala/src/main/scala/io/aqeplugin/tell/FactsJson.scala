@@ -26,7 +26,7 @@ private[tell] object FactsJson {
       inner.put("hashedBytes", memory.hashedBytes).put("pageBytes", memory.pageBytes)
       node
     }
-    node.put("orderUsed", facts.orderUsed)
+    node.put("orderUsed", facts.orderUsed).put("written", facts.written)
   }
 
   def read(fields: JsonFields): Either[String, JoinFacts] = for {
@@ -44,6 +44,7 @@ private[tell] object FactsJson {
     waiting <- fields.optionalInner("waiting")(ReasonJson.readWait)
     memory <- fields.optionalInner("memory")(readMemory)
     orderUsed <- fields.optionalBoolean("orderUsed")
+    written <- fields.optionalBoolean("written")
   } yield JoinFacts(
     joinId,
     kind,
@@ -58,7 +59,8 @@ private[tell] object FactsJson {
     filterObstacle,
     waiting,
     memory,
-    orderUsed.getOrElse(false)
+    orderUsed.getOrElse(false),
+    written.getOrElse(false)
   )
 
   private def readMemory(fields: JsonFields): Either[String, MemoryFacts] = for {

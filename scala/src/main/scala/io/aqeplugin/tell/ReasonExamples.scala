@@ -19,6 +19,8 @@ object ReasonExamples {
       "The build side is `repeat(max(note), 900)`, grouped by the key: the stage below has measured the notes but not the result."
     case BroadcastJoinType =>
       "`a LEFT JOIN b` where `a` finishes first: Spark cannot broadcast the side whose rows are all kept. Or `spark.sql.autoBroadcastJoinThreshold=-1`."
+    case MoreWriteTasks =>
+      "`INSERT INTO t SELECT … FROM fact JOIN dim ON …`: AQE writes from two tasks after the shuffle, the scan of `fact` has 64."
     case ShuffledHashMemory =>
       "3,000,000 rows of 60 bytes and 48 bytes of hash table take 324 MB; of executors with 8 GB for four tasks, a task is sure to get 296 MB, and the limit is half."
     case ShuffledHashJoinType => "`a FULL OUTER JOIN b`: the rows without a partner of both sides are kept."

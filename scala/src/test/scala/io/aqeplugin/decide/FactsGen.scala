@@ -172,6 +172,7 @@ object FactsGen {
     pageBytes <- Gen.oneOf(0L, 1L << 20, 1L << 26)
     memory <- Gen.option(Gen.choose(0L, 1L << 33).map(held => MemoryFacts(1L << 32, held, taskBytes, hashedBytes, pageBytes)))
     orderUsed <- Gen.prob(0.2)
+    written <- Gen.prob(0.2)
   } yield JoinFacts(
     "join",
     kind,
@@ -186,7 +187,8 @@ object FactsGen {
     obstacle,
     waiting,
     memory,
-    orderUsed
+    orderUsed,
+    written
   )
 
   val thresholds: Gen[Thresholds] = for {
