@@ -6,7 +6,7 @@ import jakarta.servlet.http.HttpServletRequest
 import org.apache.spark.SparkConf
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.JoinStrategyHint
-import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution}
+import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution, KeyedPartitioning}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.adaptive.{QueryStageExec, ShuffleQueryStageExec}
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
@@ -53,5 +53,6 @@ object ThisSparkLine extends SparkLineApi {
 
   override def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec = scan.copy(runtimeFilters = filters)
 
+  // As in 4.2: fewer files may be cut into more splits, of which Spark accepts no more for a value than there were.
   override def keepsPartitions(scan: BatchScanExec): Boolean = !scan.outputPartitioning.isInstanceOf[KeyedPartitioning]
 }
