@@ -113,6 +113,7 @@ FACTS = JoinFacts(
         limit_bytes=214_748_364,
         held_bytes=0,
         hashed_bytes=1_048_576,
+        page_bytes=67_108_864,
     ),
 )
 
