@@ -243,8 +243,8 @@ class MemoryFacts:
     """The memory for filters and for broadcasts that Spark would not make: its limit, and what queries held.
 
     ``task_bytes``: what a task was sure to get of its executor's execution memory, less ``hashed_bytes``, which the
-    query's other shuffled hash joins held of it. ``page_bytes``: the page that Spark takes at a time for a hash table of
-    rows. Absent in old logs.
+    query's other shuffled hash joins held of it. ``page_bytes``: the page that Spark takes at a time for a hash table
+    of rows. Absent in old logs.
     """
 
     limit_bytes: int
