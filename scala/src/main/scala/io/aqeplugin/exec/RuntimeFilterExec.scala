@@ -1,14 +1,15 @@
 package io.aqeplugin.exec
 
 import org.apache.spark.TaskContext
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SortOrder}
-import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartition}
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.{SQLExecution, SortExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
-import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 import org.apache.spark.sql.execution.joins.ShuffledJoin
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.vectorized.ColumnarBatch
@@ -243,7 +244,7 @@ object RuntimeFilterExec {
   /** Makes AQE take the next plan. Where another plan of the query has run an exchange, AQE does not show its stage, counts it once more in
     * the next plan, and would stay with the one that holds the filter back.
     */
-  private def priceOfHolding: Seq[SparkPlan] = Seq.fill(HeldShuffles)(ShuffleExchangeExec(SinglePartition, NoRowsExec(Nil)))
+  private def priceOfHolding: Seq[SparkPlan] = Seq.fill(HeldShuffles)(ThisSparkLine.shuffleOf(NoRowsExec(Nil)))
   private val HeldShuffles = 100
 
   /** @param filters

@@ -5,10 +5,11 @@ import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.QueryPlan
-import org.apache.spark.sql.catalyst.plans.logical.{CacheTable, CacheTableAsSelect, Command, Join, LogicalPlan}
+import org.apache.spark.sql.catalyst.plans.logical.{CacheTable, CacheTableAsSelect, Command, Join, LogicalPlan, V2WriteCommand}
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, LogicalQueryStage, QueryStageExec}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.exchange.Exchange
 
 /** The plans of one query, its own and those of its subqueries. AQE runs equal exchanges of all of them once, but plans each by itself and at
@@ -92,8 +93,17 @@ object QueryPlans {
   def isWrite(sparkContext: SparkContext): Boolean = Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY))
     .flatMap(_.toLongOption).flatMap(id => Option(SQLExecution.getQueryExecution(id))).map(_.logical).exists {
       case _: CacheTable | _: CacheTableAsSelect => false
+      case write: V2WriteCommand                 => !isDiscarded(write.table)
       case plan                                  => plan.isInstanceOf[Command]
     }
+
+  /** Whether what is written is thrown away, as by the source `noop`, with which queries are measured. */
+  private def isDiscarded(table: LogicalPlan): Boolean = table match {
+    case relation: DataSourceV2Relation => relation.table.name == NoopTable
+    case _                              => false
+  }
+
+  private val NoopTable = "noop-table"
 
   private def isRecursive(plan: QueryPlan[_]): Boolean = plan.nodeName == RecursiveNode || partsOf(plan).exists(isRecursive)
 

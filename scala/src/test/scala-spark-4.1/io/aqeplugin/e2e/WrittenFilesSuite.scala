@@ -123,6 +123,16 @@ class WrittenFilesSuite extends AnyFunSuite with TableFormats {
     }
   }
 
+  test("rows that are thrown away, as a measurement does, are not written") {
+    withConf(Conf ++ Seq("spark.aqePlugin.test.openGates" -> "true"): _*) {
+      val mark = events.mark()
+      query.write.format("noop").mode("overwrite").save()
+      drain()
+      val told = events.since(mark).collect { case decided: JoinDecided => decided }
+      assert(told.nonEmpty && told.forall(!_.decision.path("facts").path("written").asBoolean), told)
+    }
+  }
+
   test("after a shuffle of the author's, or one of an aggregate, the probe side need not be shuffled") {
     withConf(Conf: _*) {
       val hinted = Joined.replaceFirst("SELECT", "SELECT /*+ REBALANCE */")

@@ -6,11 +6,12 @@ import jakarta.servlet.http.HttpServletRequest
 import org.apache.spark.SparkConf
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{JoinStrategyHint, PREFER_SHUFFLE_HASH}
-import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution, KeyedPartitioning}
-import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution, KeyedPartitioning, SinglePartition}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.{SparkUITab, UIUtils}
@@ -39,6 +40,8 @@ object ThisSparkLine extends SparkLineApi {
   override def preferredHash: Option[JoinStrategyHint] = Some(PREFER_SHUFFLE_HASH)
 
   override def hashesWithoutHint(stage: QueryStageExec, conf: SQLConf): Boolean = false
+
+  override def shuffleOf(child: SparkPlan): ShuffleExchangeLike = ShuffleExchangeExec(SinglePartition, child)
 
   override private[spark] def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)
 

@@ -7,10 +7,11 @@ import org.apache.spark.SparkConf
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.JoinStrategyHint
 import org.apache.spark.sql.catalyst.plans.physical.Distribution
-import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.SparkUITab
@@ -27,7 +28,8 @@ import org.apache.spark.ui.SparkUITab
   *   - `ColumnVector` reads geography and geometry values with `getGeography` and `getGeometry` in 4.1 and with `getBinaryView` since 4.2; 4.0 has
   *     neither type. None of the three is abstract, and an Arrow vector does not answer the `getBinary` that their defaults call. A vector that
   *     wraps another one compiles without them and fails the query that reads such a column.
-  *   - `FileSourceScanExec` has one field more since 4.3, so its `copy` has another signature; so has the constructor of `ClusteredDistribution`.
+  *   - `FileSourceScanExec` has one field more since 4.3, so its `copy` has another signature; so has the constructor of `ClusteredDistribution`
+  *     and that of `ShuffleExchangeExec`.
   *   - AQE marks a side to be hashed with the hint `PREFER_SHUFFLE_HASH` up to 4.2. Since 4.3 there is no such hint: a rule on the physical plan
   *     replaces sort-merge joins.
   *   - The conf entry `UI_RETAINED_EXECUTIONS` has another class since 4.3.
@@ -62,6 +64,9 @@ trait SparkLineApi {
 
   /** Whether AQE hashes a join for which it would else sort, because this finished side of it is small. It has no hint of that in the logical plan. */
   def hashesWithoutHint(stage: QueryStageExec, conf: SQLConf): Boolean
+
+  /** A shuffle of `child` into one partition. */
+  def shuffleOf(child: SparkPlan): ShuffleExchangeLike
 
   /** How many queries Spark's UI keeps. */
   private[spark] def retainedExecutions(conf: SparkConf): Int
