@@ -245,7 +245,7 @@ object RuntimeFilterExec {
     * the next plan, and would stay with the one that holds the filter back.
     */
   private def priceOfHolding: Seq[SparkPlan] = Seq.fill(HeldShuffles)(ThisSparkLine.shuffleOf(NoRowsExec(Nil)))
-  private val HeldShuffles = 100
+  private[aqeplugin] val HeldShuffles = 100
 
   /** @param filters
     *   per source, the filter that was found, or why there was none

@@ -80,7 +80,9 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
     def query(most: String) =
       joined(s"SELECT k, n, ok FROM fact JOIN (SELECT ok, max(ov) AS mv FROM other GROUP BY ok HAVING $most >= 0) ON v = mv", "k")
     val expected = withoutPlugin(spark.sql(query("max(ov)")))
-    val result = withConf(withoutWaits: _*)(ran(spark.sql(query("slowly(max(ov))"))))
+    // The slow tasks have all slots for longer than a filter waits for one by default.
+    val patient = withoutWaits :+ ("spark.aqePlugin.filter.slotTimeout" -> "60000")
+    val result = withConf(patient: _*)(ran(spark.sql(query("slowly(max(ov))"))))
     assert(result.rows == expected)
     assert(filtered(result).contains("(shuffle)(k)"), result.plan)
     val join = result.decided.map(_.decision).find(_.path("facts").path("joinId").asText.contains("dk")).get
