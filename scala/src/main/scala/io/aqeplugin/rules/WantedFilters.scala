@@ -35,7 +35,8 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private val estimator = new JoinEstimator(plan, context, newSizes, sizes, waits, sitesBelow)
   private val (foreign, joins, ranges) = {
     val (keyed, ranged) = (JoinFinder.find(plan), JoinRange.find(plan))
-    val foreign = ForeignJoins.of(plan, keyed ++ ranged, ColumnarRules.applied(plan))
+    val found = keyed ++ ranged
+    val foreign = ForeignJoins.of(plan, found, if (found.isEmpty) None else ColumnarRules.applied(plan))
     val ids = foreign.map(_.id).toSet
     (foreign, keyed.filterNot(join => ids(join.id)), ranged.filterNot(join => ids(join.id)))
   }
