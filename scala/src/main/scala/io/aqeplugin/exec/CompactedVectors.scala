@@ -1,5 +1,6 @@
 package io.aqeplugin.exec
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.vectorized.{ConstantColumnVector, OffHeapColumnVector, OnHeapColumnVector, WritableColumnVector}
 import org.apache.spark.sql.types._
@@ -29,7 +30,7 @@ private[exec] object CompactedVectors {
     case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType            => true
     case DateType | TimestampType | TimestampNTZType | _: YearMonthIntervalType | _: DayTimeIntervalType => true
     case _: DecimalType | _: StringType | BinaryType | _: ArrayType | _: MapType                         => true
-    case _                                                                                               => false
+    case other                                                                                           => ThisSparkLine.isTime(other)
   }
 
   /** The first `count` rows at `positions`, which ascend, as rows 0, 1, … of a new batch of the same vectors. */
@@ -61,6 +62,7 @@ private[exec] object CompactedVectors {
         case LongType | TimestampType | TimestampNTZType | _: DayTimeIntervalType    => moveLongs(vector, positions, from, count)
         case d: DecimalType if DecimalType.is64BitDecimalType(d)                     => moveLongs(vector, positions, from, count)
         case _: DecimalType | _: StringType | BinaryType | _: ArrayType | _: MapType => moveRuns(vector, positions, from, count)
+        case time if ThisSparkLine.isTime(time)                                      => moveLongs(vector, positions, from, count)
         case other => throw new IllegalStateException(s"${other.sql} cannot be compacted")
       }
   }

@@ -1,5 +1,6 @@
 package io.aqeplugin.exec
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
@@ -106,6 +107,7 @@ object KeyColumn {
     case BinaryType                                               => new BinaryColumn(ordinal)
     case s: StringType if SparkBridge.isComparedByBytes(s)        => new StringColumn(ordinal)
     case s: StringType                                            => new CollatedColumn(ordinal, s.collationId)
+    case time if ThisSparkLine.isTime(time)                       => new LongColumn(ordinal)
     case other => throw new IllegalArgumentException(s"no key codes for ${other.sql}; KeyKind.of should have rejected it")
   }
 

@@ -2,6 +2,7 @@ package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils
 
@@ -34,7 +35,9 @@ private[observe] object CheapExpression {
     case _: Length | _: Murmur3Hash | _: XxHash64                                   => true
     case _: Collate | _: ResolvedCollation | _: CollationKey                        => true
     case _: KnownFloatingPointNormalized | _: KnownNotNull | _: NormalizeNaNAndZero => true
-    case call: StaticInvoke                                                         => call.staticObject == classOf[CharVarcharCodegenUtils]
-    case _                                                                          => false
+    // By a path that is parsed once. A variant is binary: to find a field of it is no parsing.
+    case extraction: VariantGet => extraction.path.foldable
+    case call: StaticInvoke     => call.staticObject == classOf[CharVarcharCodegenUtils]
+    case _                      => false
   }
 }

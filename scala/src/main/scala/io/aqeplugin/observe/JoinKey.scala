@@ -8,12 +8,15 @@ import org.apache.spark.sql.catalyst.expressions.{
   BoundReference,
   CollationKey,
   Expression,
+  GetStructField,
   KnownFloatingPointNormalized,
   Literal
 }
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils
+import org.apache.spark.sql.execution.datasources.VariantMetadata
+import org.apache.spark.sql.types.VariantType
 
 import io.aqeplugin.decide.Reason
 
@@ -62,9 +65,11 @@ object JoinKey {
 
   /** A key as it is named in decisions: its column, or the expression as SQL, without what Spark puts around columns by itself. */
   def nameOf(key: Expression): String = key.transformUp {
-    case column: AttributeReference                                                => column.withQualifier(Nil)
-    case CollationKey(of)                                                          => of
-    case KnownFloatingPointNormalized(NormalizeNaNAndZero(of))                     => of
+    case column: AttributeReference => column.withQualifier(Nil)
+    case CollationKey(of)           => of
+    // A variant that a scan gives as a whole, beside what is extracted in the scan.
+    case field @ GetStructField(of, _, _) if field.dataType == VariantType && VariantMetadata.isVariantStruct(of.dataType) => of
+    case KnownFloatingPointNormalized(NormalizeNaNAndZero(of))                                                             => of
     case pad: StaticInvoke if pad.staticObject == classOf[CharVarcharCodegenUtils] => pad.arguments.head
   } match {
     case column: Attribute => column.name

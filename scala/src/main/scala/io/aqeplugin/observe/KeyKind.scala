@@ -1,5 +1,6 @@
 package io.aqeplugin.observe
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, CollationKey, Expression, KnownFloatingPointNormalized}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
@@ -41,6 +42,9 @@ object KeyKind {
   /** Microseconds. */
   case object DayTimeInterval extends KeyKind("day_time_interval", true)
 
+  /** Nanoseconds of the day. */
+  case object Time extends KeyKind("time", true)
+
   /** Floats and doubles: the bits of the double, one pattern for both zeros and one for every NaN. */
   case object Floating extends KeyKind("floating", false)
 
@@ -58,6 +62,7 @@ object KeyKind {
     case BinaryType                                               => Right(Binary)
     case s: StringType if SparkBridge.isComparedByBytes(s)        => Right(BinaryString)
     case s: StringType                                            => Right(CollatedString(s.collationId))
+    case time if ThisSparkLine.isTime(time)                       => Right(Time)
     case _                                                        => Left(Reason(ReasonCode.UnsupportedKeyType))
   }
 

@@ -2,6 +2,7 @@ package io.aqeplugin.observe
 
 import scala.util.Try
 
+import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
@@ -143,6 +144,7 @@ private[aqeplugin] object Total {
 
   private def widens(from: DataType, to: DataType): Boolean = to match {
     case _: NumericType | _: StringType => Cast.canUpCast(from, to)
+    case _ if ThisSparkLine.isTime(to)  => ThisSparkLine.isTime(from)
     case _                              => false
   }
 

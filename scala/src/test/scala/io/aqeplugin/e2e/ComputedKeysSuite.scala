@@ -1,5 +1,6 @@
 package io.aqeplugin.e2e
 
+import org.apache.spark.SparkThrowable
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -20,7 +21,8 @@ class ComputedKeysSuite extends AnyFunSuite with PluginSession {
       "CASE WHEN id % 5 = 0 THEN 'no number' ELSE CAST(id % 60 AS string) END AS num",
       "CASE id % 4 WHEN 0 THEN 0.0D WHEN 1 THEN -0.0D WHEN 2 THEN double('NaN') ELSE CAST(id % 30 AS double) END AS d",
       "named_struct('k', CAST(id % 80 AS int), 'other', 's' || id) AS s",
-      "array(CAST(id % 70 AS int), 3) AS arr"
+      "array(CAST(id % 70 AS int), 3) AS arr",
+      "parse_json(CASE WHEN id % 9 = 0 THEN NULL WHEN id % 9 = 1 THEN '[]' ELSE '{\"k\": ' || (id % 90) || ', \"t\": \"Name' || (id % 50) || '!\", \"n\": {\"l\": [1, ' || (id % 30) || ']}}' END) AS j"
     )
     table("events", s"SELECT ${ofEvents.mkString(", ")} FROM range(600)", files = 2)
     table(
@@ -30,6 +32,7 @@ class ComputedKeysSuite extends AnyFunSuite with PluginSession {
         |  'NAME' || (id + 5) AS upper, 'name' || (id + 5) AS lower, 'Na' AS code, 'Name' || (id + 5) || '!' AS cry
         |FROM range(4)""".stripMargin
     )
+    table("documents", "SELECT CAST(id AS int) AS id, parse_json('{\"k\": ' || (id + 5) || '}') AS j FROM range(4)")
     table("zero", "SELECT CAST(id AS int) AS zk, CAST(id AS string) || '.0' AS zt FROM range(3)")
     Seq(
       "CREATE TABLE padded (id INT, c CHAR(8)) USING parquet",
@@ -66,6 +69,10 @@ class ComputedKeysSuite extends AnyFunSuite with PluginSession {
   isFilteredBy("a field of a struct", joined("e.s.k", "m.dk"), "events(s.`k`)")
   isFilteredBy("an element of an array", joined("e.arr[0]", "m.dk"), "events(arr[0])")
   isFilteredBy("a number as another type", joined("e.k", "m.dd"), "events(CAST(k AS DOUBLE))")
+  isFilteredBy("an extraction from a variant", joined("variant_get(e.j, '$.k', 'int')", "m.dk"), "events(variant_get(j, '$.k'))")
+  isFilteredBy("an extraction from a variant by a cast", joined("e.j:k::int", "m.dk"), "events(CAST(variant_get(j, '$.k') AS INT))")
+  isFilteredBy("an extraction of a text", joined("try_variant_get(e.j, '$.t', 'string')", "m.cry"), "events(try_variant_get(j, '$.t'))")
+  isFilteredBy("an extraction of an element", joined("e.j:n.l[1]::int", "m.dk"), "events(CAST(variant_get(j, '$.n.l[1]') AS INT))")
   isFilteredBy("a sum", joined("e.k + 1", "m.dk"), "events((k + 1))")
   isFilteredBy("a value in place of null", joined("coalesce(e.k, 6)", "m.dk"), "events(coalesce(k, 6))")
   isFilteredBy(
@@ -118,6 +125,19 @@ class ComputedKeysSuite extends AnyFunSuite with PluginSession {
   }
 
   isNotFiltered("a key of two columns", joined("e.k + e.v", "m.dk"))
+  test("an extraction on the smaller side, which may fail, is no source: it is filtered by the other one") {
+    val result = sameRows(spark.sql("SELECT e.id, d.id FROM events e JOIN documents d ON e.k = variant_get(d.j, '$.k', 'int')"))
+    assert(result.rows.nonEmpty && filtered(result) == Seq("parquet-documents(variant_get(j, '$.k'))"), result.plan)
+  }
+  isNotFiltered(
+    "extractions on both sides",
+    "SELECT e.id, d.id FROM events e JOIN documents d ON e.j:k::int = try_variant_get(d.j, '$.k', 'int')"
+  )
+  isFilteredBy(
+    "an extraction and what a projection extracts on the build side",
+    "SELECT e.id, d.id FROM events e JOIN (SELECT DISTINCT id, j:k::int AS k FROM documents) d ON e.j:k::int = d.k",
+    "events(CAST(variant_get(j, '$.k') AS INT))"
+  )
   isNotFiltered("a user's function", joined("plus_one(e.v)", "m.dk"))
 
   private val outer =
@@ -156,6 +176,21 @@ class ComputedKeysSuite extends AnyFunSuite with PluginSession {
       val outcome = outcomes(result).head
       assert(outcome.path("rowsUnchecked").asLong == 0 && outcome.path("rowsOut").asLong < outcome.path("rowsIn").asLong, outcome)
     }
+  }
+
+  test("a row whose variant has no such number passes, and the query fails with the plugin where it fails without") {
+    table(
+      "mixed",
+      "SELECT CAST(id AS int) AS id, parse_json(IF(id % 50 = 0, '{\"k\": \"x\"}', '{\"k\": ' || (id % 90) || '}')) AS j FROM range(2000)"
+    )
+    def query(key: String, condition: String) =
+      spark.sql(s"SELECT e.id, m.dk FROM (SELECT * FROM mixed WHERE $condition) e JOIN dim m ON $key = m.dk")
+    val some = sameRows(query("variant_get(e.j, '$.k', 'int')", "id % 50 <> 0"))
+    assert(some.rows.nonEmpty && outcomes(some).exists(_.path("rowsUnchecked").asLong > 0), some.plan)
+    val nulls = sameRows(query("try_variant_get(e.j, '$.k', 'int')", "id >= 0"))
+    assert(nulls.rows.nonEmpty && outcomes(nulls).exists(o => o.path("rowsIn").asLong > o.path("rowsOut").asLong), nulls.plan)
+    def error(mode: (String, String)) = withConf(mode)(intercept[SparkThrowable](query("e.j:k::int", "id >= 0").collect()).getCondition)
+    assert(error("spark.aqePlugin.test.openGates" -> "true") == error("spark.aqePlugin.mode" -> "off"))
   }
 
   test("a key that fails the query without the plugin fails it with the plugin") {

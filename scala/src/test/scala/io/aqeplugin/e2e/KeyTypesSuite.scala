@@ -1,6 +1,9 @@
 package io.aqeplugin.e2e
 
+import scala.util.Try
+
 import org.apache.spark.sql.Row
+import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -8,6 +11,8 @@ import org.scalatest.funsuite.AnyFunSuite
   * are those without the plugin.
   */
 class KeyTypesSuite extends AnyFunSuite with PluginSession {
+
+  override protected def applicationConf: Map[String, String] = Map("spark.sql.timeType.enabled" -> "true")
 
   private val noBroadcast = "spark.sql.autoBroadcastJoinThreshold" -> "-1"
 
@@ -80,6 +85,8 @@ class KeyTypesSuite extends AnyFunSuite with PluginSession {
   )
   filtersRightly("binaries of a row-based scan", BinaryType -> bytes("", "a", "b", "c"), BinaryType -> bytes("", "c"), Seq("json"))
 
+  private def struct(fields: (String, DataType)*): StructType = StructType(fields.map { case (name, of) => StructField(name, of) })
+
   private def days(values: Int*): Seq[Any] = values.map(n => java.time.Duration.ofDays(n.toLong))
   private def months(values: Int*): Seq[Any] = values.map(java.time.Period.ofMonths(_))
   filtersRightly(
@@ -95,12 +102,59 @@ class KeyTypesSuite extends AnyFunSuite with PluginSession {
     parquet
   )
 
+  // Spark 4.0 has no such type.
+  private def time(precision: Int): Option[DataType] =
+    Try(DataType.fromDDL(s"k TIME($precision)").asInstanceOf[StructType].head.dataType).toOption
+  private def times(nanos: Long*): Seq[Any] = nanos.map(java.time.LocalTime.ofNanoOfDay)
+  private val noon = 43200000000000L
+  for (micros <- time(6); millis <- time(3); seconds <- time(0)) {
+    val probe = times(0L, 1000L, noon, noon + 1000L, noon + 1000000L, 86399999999000L) :+ null
+    filtersRightly("times", micros -> probe, micros -> (times(0L, noon + 1000L, 86399999999000L) :+ null), parquet)
+    for ((name, key) <- Seq("milliseconds" -> millis, "seconds" -> seconds)) {
+      val whole = times(0L, 1000000000L, noon, noon + 1000000000L, 86399000000000L) :+ null
+      filtersRightly(s"times in $name", key -> whole, key -> times(noon, 86399000000000L), parquet)
+    }
+    filtersRightly(
+      "structs of times",
+      struct("a" -> micros) -> Seq(Row(java.time.LocalTime.NOON), Row(java.time.LocalTime.MIN), Row(null), null),
+      struct("a" -> micros) -> Seq(Row(java.time.LocalTime.NOON), Row(null)),
+      parquet
+    )
+
+    test("times of other precisions, beside another key, in partitions and in a cached table: rows go, and the others are the same") {
+      write("probe", micros, probe, 500, "parquet")
+      write("build", micros, times(noon, noon + 1000000L) :+ null, 3, "parquet")
+      val path = folder.resolve("times").toString
+      withConf("spark.aqePlugin.mode" -> "off")(spark.table("probe").write.mode("overwrite").partitionBy("k").parquet(path))
+      spark.read.schema("id LONG, k TIME(6)").parquet(path).createOrReplaceTempView("partitioned")
+      spark.sql("CACHE TABLE cached AS SELECT * FROM probe WHERE id >= 0")
+      for (
+        (probe, condition) <- Seq(
+          "probe" -> "p.k = b.k AND p.id % 5 = b.id % 5",
+          "probe" -> "CAST(p.k AS TIME(3)) = CAST(b.k AS TIME(3))",
+          "probe" -> "p.k = CAST(CAST(b.k AS TIME(0)) AS TIME(6))",
+          "probe" -> "CAST(p.k AS TIME(0)) = CAST(CAST(b.k AS TIME(3)) AS TIME(0))",
+          "cached" -> "p.k = b.k"
+        )
+      ) withConf(noBroadcast) {
+        val ran = sameRows(spark.sql(s"SELECT p.*, b.id AS bid FROM $probe p JOIN build b ON $condition"))
+        assert(
+          ran.rows.nonEmpty && outcomes(ran).exists(o => o.path("rowsIn").asLong > o.path("rowsOut").asLong),
+          s"$condition\n${ran.plan}"
+        )
+      }
+      withConf(noBroadcast) {
+        val ran = sameRows(spark.sql("SELECT p.*, b.id AS bid FROM partitioned p JOIN build b ON p.k = b.k"))
+        val scans = collect(ran.plan) { case scan: FileSourceScanExec if scan.relation.partitionSchema.nonEmpty => scan }
+        assert(ran.rows.nonEmpty && scans.map(_.metrics("numPartitions").value) == Seq(2), ran.plan)
+      }
+    }
+  }
+
   private def collated(name: String): DataType = DataType.fromDDL(s"k STRING COLLATE $name").asInstanceOf[StructType].head.dataType
   private val texts: Seq[Any] = Seq("a", "A", "a ", "A  ", "", "  ", "straße", "STRASSE", "é", "e\u0301", "i", "İ", "ı", "b", "c", null)
   for (name <- Seq("UTF8_LCASE", "UTF8_BINARY_RTRIM", "UNICODE", "UNICODE_CI_AI", "tr_CI"))
     filtersRightly(s"strings in $name", collated(name) -> texts, collated(name) -> Seq("A", "STRASSE", "e\u0301", "", "İ", null), parquet)
-
-  private def struct(fields: (String, DataType)*): StructType = StructType(fields.map { case (name, of) => StructField(name, of) })
 
   filtersRightly(
     "structs with nulls inside",

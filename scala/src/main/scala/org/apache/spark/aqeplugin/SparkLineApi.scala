@@ -13,6 +13,7 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.DataType
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.SparkUITab
 
@@ -36,6 +37,7 @@ import org.apache.spark.ui.SparkUITab
   *   - `BatchScanExec` has six fields of which the last is another one in every line, so its `copy` has another signature.
   *   - What a scan reports of its partitions, and what a storage-partitioned join makes of it, is in the scan up to 4.1 (`spjParams`), and since 4.2 in an
   *     operator above it.
+  *   - `TimeType` is there since 4.1.
   */
 trait SparkLineApi {
 
@@ -73,6 +75,9 @@ trait SparkLineApi {
 
   /** The same scan with `filters` as its runtime filters. */
   def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec
+
+  /** Whether values are times of a day, in whole nanoseconds whatever the precision. */
+  def isTime(dataType: DataType): Boolean
 
   /** Whether the partitions that a scan reports to its plan are still true when its source leaves out some of its files. Else Spark fails the
     * query that reads them: a storage-partitioned join may have agreed on the values of both sides, on some of their columns, or on the number
