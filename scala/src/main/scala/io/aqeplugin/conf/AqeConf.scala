@@ -59,7 +59,14 @@ object AqeConf {
       "A filter of at most this many distinct keys is an exact set; a larger one is a Bloom filter."
     )
   val FilterInListMaxKeys: ConfEntry[Long] =
-    whole("filter.inListMaxKeys", "keys", 50, 0, 10000, "At most this many distinct keys are also pushed into the scan as an IN list.")
+    whole(
+      "filter.inListMaxKeys",
+      "keys",
+      1000,
+      0,
+      10000,
+      "At most this many distinct keys are also pushed into the scan as an IN list; more than 50 where that may leave out row groups."
+    )
   val FilterBuildTimeout: ConfEntry[Long] =
     whole(
       "filter.buildTimeout",

@@ -23,6 +23,8 @@ import io.aqeplugin.decide.{KeyBucket, RowEstimate}
   *   what `ANALYZE TABLE` left in the catalog, of all partitions
   * @param textBounds
   *   smallest and largest text of columns in some of the row groups, by column name, cut to their beginnings; none where a row group does not tell
+  * @param valueIndexes
+  *   by column name, what each row group has to tell whether it has a value
   */
 final case class TableFacts(
     rows: Option[RowEstimate],
@@ -31,11 +33,28 @@ final case class TableFacts(
     distinct: Map[String, Long] = Map.empty,
     histograms: Map[String, Seq[KeyBucket]] = Map.empty,
     analyzed: Option[CatalogStatistics] = None,
-    textBounds: Map[String, Seq[Option[(UTF8String, UTF8String)]]] = Map.empty
+    textBounds: Map[String, Seq[Option[(UTF8String, UTF8String)]]] = Map.empty,
+    valueIndexes: Map[String, ValueIndex] = Map.empty
 )
 
 object TableFacts {
   val Unknown: TableFacts = TableFacts(None)
+}
+
+/** What a row group has to tell, of a value within the range of a column, that no row has it. */
+sealed trait ValueIndex
+
+object ValueIndex {
+
+  /** A Bloom filter, which somebody has asked for, to look up values of this column. */
+  case object BloomFilter extends ValueIndex
+
+  /** A dictionary of all values.
+    *
+    * @param distinctValues
+    *   about how many values the largest of them has
+    */
+  final case class Dictionary(distinctValues: Long) extends ValueIndex
 }
 
 /** A source of facts about tables and about what a scan reads of them. */

@@ -50,7 +50,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
 
   private def byStatistics(scan: FileSourceScanExec, keys: KnownKeys): Option[FileSourceScanExec] = {
     // The log has the range of each file; a range of a few of them says little of what it leaves out.
-    val list = ParquetKeys.inList(scan, keys, TableStatistics.None)
+    val list = ParquetKeys.listed(scan, keys, TableStatistics.None).map(keys.isOneOf)
     // To Delta's statistics any list is the range from the first to the last value.
     val found: Seq[Expression] = keys.isInRanges.toSeq ++ list
     Option.when(found.nonEmpty)(ThisSparkLine.withDataFilters(scan, found))

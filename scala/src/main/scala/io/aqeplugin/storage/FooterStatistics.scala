@@ -172,7 +172,8 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
             Some(RowEstimate(rows, EstimateSource.Footers)),
             Some(listed.bytes),
             FooterSummary.ranges(found),
-            textBounds = FooterSummary.texts(found)
+            textBounds = FooterSummary.texts(found),
+            valueIndexes = FooterSummary.valueIndexes(found)
           ))
         }
     }

@@ -8,6 +8,8 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.aqeplugin.observe.ValueIndex
+
 /** What a footer says of its file, for estimates: no row is left out because of it, so its statistics need not be trusted.
   *
   * @param ranges
@@ -19,13 +21,16 @@ import org.apache.spark.unsafe.types.UTF8String
   *   bytes of the largest chunk of each column of a row group, by the name in the file
   * @param texts
   *   as [[TextBounds.of]]
+  * @param valueIndexes
+  *   by column name; none for a column that a row group has no index of
   */
 private[storage] final case class FooterSummary(
     rows: Long,
     ranges: Map[String, Option[(Long, Long)]],
     groups: Seq[RowGroup] = Nil,
     chunkBytes: Map[String, Long] = Map.empty,
-    texts: Map[String, Seq[Option[(UTF8String, UTF8String)]]] = Map.empty
+    texts: Map[String, Seq[Option[(UTF8String, UTF8String)]]] = Map.empty,
+    valueIndexes: Map[String, Option[ValueIndex]] = Map.empty
 )
 
 /** @param middle
@@ -54,6 +59,17 @@ private[storage] object FooterSummary {
       val all = found.flatten.toIndexedSeq
       column -> FooterStatistics.spread(all.size, MostTextBounds).map(all)
     }
+
+  /** What every row group of a column has, by the one that takes longest to search. */
+  def valueIndexes(footers: Seq[FooterSummary]): Map[String, ValueIndex] =
+    footers.flatMap(_.valueIndexes).groupMap(_._1)(_._2).flatMap { case (column, found) => slowest(found).map(column -> _) }
+
+  def slowest(indexes: Seq[Option[ValueIndex]]): Option[ValueIndex] = Option.when(indexes.nonEmpty && indexes.forall(_.isDefined)) {
+    indexes.flatten.maxBy {
+      case ValueIndex.BloomFilter                => 0L
+      case ValueIndex.Dictionary(distinctValues) => distinctValues
+    }
+  }
 
   /** They are kept of every column of a table. */
   private val MostTextBounds = 32

@@ -2,7 +2,7 @@ package io.aqeplugin.storage
 
 import java.time.LocalDate
 
-import org.apache.spark.sql.catalyst.expressions.{In, Literal}
+import org.apache.spark.sql.catalyst.expressions.Literal
 import org.apache.spark.sql.sources
 import org.apache.spark.sql.types._
 
@@ -14,8 +14,7 @@ private[storage] object KeyFilters {
   def isPlain(name: String): Boolean = PlainName.matches(name)
 
   /** The column holds one of the listed values. */
-  def listed(list: In, name: String): sources.Filter =
-    sources.In(name, list.list.collect { case literal: Literal => valueOf(literal) }.toArray)
+  def listed(values: Seq[Literal], name: String): sources.Filter = sources.In(name, values.map(valueOf).toArray)
 
   /** The column is above the first range or in it, below the last or in it, and in no gap between two. An OR of ranges says the same, but ORC brings it
     * into this form by multiplying it out, and gives up above eight ranges.

@@ -32,7 +32,10 @@ private[storage] final case class KnownKeys(column: Attribute, built: ColumnKeys
   def areTexts: Boolean = column.dataType == StringType
 
   /** The column holds one of the keys, by a set that is searched once a value; none for more than `most` keys. */
-  def isListed(most: Int): Option[Expression] = literals.filter(_.size <= most).map(found => InSet(column, found.map(_.value).toSet))
+  def isListed(most: Int): Option[Expression] = literals.filter(_.size <= most).map(isOneOf)
+
+  /** The column holds one of some values, by a set that is searched once a value. */
+  def isOneOf(values: Seq[Literal]): Expression = InSet(column, values.map(_.value).toSet)
 
   /** The same as a filter whose values Spark takes when the scan starts. */
   def isListedAtRunTime: Option[Expression] = literals.map(found => isAmong(found.map(_.value)))

@@ -51,7 +51,8 @@ object KnownTables {
       // Files written after the analysis may have values that the histogram lacks.
       analyzed.histograms.filter { case (column, buckets) => read.ranges.get(column).forall(covers(buckets, _)) },
       analyzed.analyzed,
-      read.textBounds
+      read.textBounds,
+      read.valueIndexes
     )
   }
 

@@ -13,6 +13,9 @@ import io.aqeplugin.observe.TableStatistics
   */
 private[aqeplugin] object OrcKeys extends KeyedFormat {
 
+  /** ORC compares the range of every ten thousand rows with each value of a list. */
+  private val MaxListed = 500
+
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec if isRead(file, keys.column) =>
       conditions(file, keys, tables).map { found =>
@@ -41,7 +44,7 @@ private[aqeplugin] object OrcKeys extends KeyedFormat {
   }
 
   private def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Seq[sources.Filter]] =
-    ParquetKeys.inList(scan, keys, tables).map(list => Seq(KeyFilters.listed(list, keys.column.name)))
+    ParquetKeys.listed(scan, keys, tables).filter(_.size <= MaxListed).map(values => Seq(KeyFilters.listed(values, keys.column.name)))
       .orElse(Option.when(!keys.areTexts && ParquetKeys.leavesOutEnough(scan, keys, tables))(KeyFilters.outsideGaps(keys)))
       .filter(_.nonEmpty)
 }

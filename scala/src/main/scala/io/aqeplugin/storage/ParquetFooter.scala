@@ -16,6 +16,8 @@ import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_MILLIS
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.types._
 
+import io.aqeplugin.observe.ValueIndex
+
 /** Reads the row groups of a file from its footer. */
 private[storage] object ParquetFooter {
 
@@ -34,7 +36,38 @@ private[storage] object ParquetFooter {
     val chunkBytes = chunks(blocks)(path => Some(path.head).filter(types.contains)).flatMap { case (column, found) =>
       readable(found.map(_.getTotalSize).max).map(column -> _)
     }
-    FooterSummary(blocks.map(_.getRowCount).sum, ranges(blocks, units.toMap), groups, chunkBytes, TextBounds.of(blocks, schema))
+    FooterSummary(
+      blocks.map(_.getRowCount).sum,
+      ranges(blocks, units.toMap),
+      groups,
+      chunkBytes,
+      TextBounds.of(blocks, schema),
+      valueIndexes(blocks, types.keySet)
+    )
+  }
+
+  private def valueIndexes(rowGroups: Seq[BlockMetaData], columns: Set[String]): Map[String, Option[ValueIndex]] =
+    chunks(rowGroups) { case Seq(column) => Some(column).filter(columns); case _ => None }.map { case (column, found) =>
+      column -> FooterSummary.slowest(found.map(chunk => readable(valueIndex(chunk)).flatten))
+    }
+
+  private def valueIndex(chunk: ColumnChunkMetaData): Option[ValueIndex] =
+    Option(chunk.getEncodingStats).filter(pages => pages.hasDictionaryPages && !pages.hasNonDictionaryEncodedPages) match {
+      case Some(_)                                  => widthBytes(chunk).map(width => ValueIndex.Dictionary(dictionaryBytes(chunk) / width))
+      case None if chunk.getBloomFilterOffset >= 0L => Some(ValueIndex.BloomFilter)
+      case None                                     => None
+    }
+
+  /** Bytes of the dictionary as it is in memory, if it is compressed as the rest of its chunk. */
+  private def dictionaryBytes(chunk: ColumnChunkMetaData): Long = {
+    val stored = math.max(0L, chunk.getFirstDataPageOffset - chunk.getDictionaryPageOffset)
+    (stored.toDouble * chunk.getTotalUncompressedSize / math.max(1L, chunk.getTotalSize)).toLong
+  }
+
+  private def widthBytes(chunk: ColumnChunkMetaData): Option[Int] = chunk.getPrimitiveType.getPrimitiveTypeName match {
+    case INT32 => Some(Integer.BYTES)
+    case INT64 => Some(java.lang.Long.BYTES)
+    case _     => None
   }
 
   /** The chunks of the columns that are asked for, by the names that `asked` gives them. What a chunk says, other than its path, may be encrypted

@@ -2,13 +2,13 @@ package io.aqeplugin.storage
 
 import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.FileSourceOptions
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, In}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetUtils}
 import org.apache.spark.sql.types._
 
-import io.aqeplugin.observe.TableStatistics
+import io.aqeplugin.observe.{TableStatistics, ValueIndex}
 
 /** Row groups and pages of Parquet files: the reader skips those whose statistics or dictionary exclude all keys. */
 private[aqeplugin] object ParquetKeys extends KeyedFormat {
@@ -19,6 +19,12 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
     */
   private val MinShareLeftOut = 0.1
 
+  /** To look for so few keys in each row group costs next to nothing. */
+  private val AlwaysListed = 50
+
+  /** The largest part of a column's values that a row group's dictionary may have, for a search in it to promise anything. */
+  private val MaxShareInDictionary = 0.25
+
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec if checksTypes(file, keys.column) && !PartitionRange.isPartition(file, keys.column) =>
       val found = conditions(file, keys, tables)
@@ -28,7 +34,7 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
         case known: KeyedParquetFormat => known
         case _                         => KeyedParquetFormat.Empty
       }
-      val found = inList(file, keys, tables).map(KeyFilters.listed(_, keys.column.name)) ++: KeyFilters.outsideGaps(keys)
+      val found = listed(file, keys, tables).map(KeyFilters.listed(_, keys.column.name)) ++: KeyFilters.outsideGaps(keys)
       val types = before.types.updated(keys.column.name, keys.column.dataType)
       Option.when(found.nonEmpty)(FormatByTypes.reading(file, new KeyedParquetFormat(before.keyFilters ++ found, types)))
     case _ => None
@@ -68,16 +74,30 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
     * for dictionaries it is what it says.
     */
   private def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Seq[Expression] =
-    inList(scan, keys, tables) match {
-      case Some(list) if list.list.size <= scan.conf.parquetFilterPushDownInFilterThreshold => Seq(list)
-      case Some(list)                                                                       => list +: keys.isInRanges.toSeq
-      case None                                                                             => inRanges(scan, keys, tables).toSeq
+    listed(scan, keys, tables) match {
+      case Some(values) if values.size <= scan.conf.parquetFilterPushDownInFilterThreshold => Seq(keys.isOneOf(values))
+      case Some(values)                                                                    => keys.isOneOf(values) +: keys.isInRanges.toSeq
+      case None                                                                            => inRanges(scan, keys, tables).toSeq
     }
 
-  /** The column holds one of the keys, if a reader of files may get all of them. Those of one column of several must leave out enough of it. */
-  def inList(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[In] =
-    keys.literals.filter(_.size <= keys.inListMaxKeys).filter(_ => keys.isWholeKey || leavesOutEnough(scan, keys, tables))
-      .map(In(keys.column, _))
+  /** All keys, if a reader of files may get a list of them. Many of them, and those of one column of several, must be worth it. */
+  def listed(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Seq[Literal]] =
+    keys.literals.filter(_.size <= keys.inListMaxKeys).filter { values =>
+      (keys.isWholeKey && values.size <= AlwaysListed) || leavesOutEnough(scan, keys, tables) || areIndexed(scan, keys, tables)
+    }
+
+  /** Whether row groups may lack the keys although they lie in their ranges, and can tell. Where each dictionary has a good part of the column's values,
+    * hardly one lacks all keys.
+    */
+  private def areIndexed(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
+    tables.of(scan).exists(facts =>
+      facts.valueIndexes.get(keys.column.name).exists {
+        case ValueIndex.BloomFilter                => true
+        case ValueIndex.Dictionary(distinctValues) => facts.ranges.get(keys.column.name).exists { case (first, last) =>
+            distinctValues <= MaxShareInDictionary * (last.toDouble - first.toDouble + 1)
+          }
+      }
+    )
 
   /** The column lies in the ranges of the keys, if that leaves out enough of it. */
   def inRanges(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Expression] =

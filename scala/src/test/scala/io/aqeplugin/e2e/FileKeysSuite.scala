@@ -50,6 +50,30 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
     assert(scanned(joined("facts", "s.id = d.k", "few"), "facts") < 10000)
   }
 
+  /** Rows in sixteen parts of ten thousand, of which each has keys of the whole range. */
+  private def spread(name: String, key: String): Unit = {
+    val path = folder.resolve(name).toString
+    withConf("spark.aqePlugin.mode" -> "off")(
+      spark.sql(s"SELECT $key AS k, id, CAST(rand(1) * 1000000000 AS bigint) AS x, rand(2) AS y FROM range(0, 160000, 1, 1)").write
+        .option("parquet.bloom.filter.enabled#k", "true").option("parquet.bloom.filter.expected.ndv#k", "10000").parquet(path)
+    )
+    spark.read.parquet(path).createOrReplaceTempView(name)
+  }
+
+  test("keys of one row group leave out others that hold them in their range, however many they are") {
+    // One value in a row, which Bloom filters have; each in four rows, which dictionaries have; the first as text.
+    val value = "id % 10000 * 16 + id DIV 10000"
+    val keys = Map("by_bloom" -> value, "by_dictionary" -> "id % 2500 * 64 + id DIV 10000", "by_text" -> s"CAST($value AS string)")
+    for ((name, key) <- keys) {
+      spread(name, key)
+      for (count <- Seq(50, 51, 500)) {
+        table("keys", s"SELECT k FROM $name WHERE id BETWEEN 30000 AND 39999 GROUP BY k ORDER BY hash(k) LIMIT $count")
+        val ran = sameRows(spark.sql(s"SELECT count(*), sum(s.x), min(s.id) FROM $name s RIGHT JOIN keys d ON s.k = d.k"))
+        assert(scanned(ran, name) <= 40000, s"$name, $count keys")
+      }
+    }
+  }
+
   /** Ten texts at each end of a table in their order, and so many times more. */
   private def names(name: String, times: Int): Unit =
     table(name, s"SELECT lpad(CAST(IF(id < 10 * $times, id, id + 200000 - 20 * $times) AS string), 9, '0') AS k FROM range(20 * $times)")

@@ -52,6 +52,21 @@ class OrcKeysSuite extends AnyFunSuite with PluginSession {
     assert(scanned(joined("facts", "s.narrow = d.k", "far")) <= 10000)
   }
 
+  test("keys of one stripe leave out others that hold them in their range, however many they are") {
+    val path = folder.resolve("spread").toString
+    withConf("spark.aqePlugin.mode" -> "off")(
+      spark.sql(
+        s"SELECT id % 10000 * 20 + id DIV 10000 AS k, id, CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(0, $Rows, 1, 1)"
+      ).write
+        .option("orc.bloom.filter.columns", "k").option("orc.bloom.filter.fpp", "0.0001").orc(path)
+    )
+    spark.read.orc(path).createOrReplaceTempView("spread")
+    for (count <- Seq(50, 51, 500)) {
+      table("keys", s"SELECT k FROM spread WHERE id BETWEEN 30000 AND 39999 ORDER BY hash(k) LIMIT $count")
+      assert(scanned(joined("spread", "s.k = d.k", "keys")) <= Rows / 5, s"$count keys")
+    }
+  }
+
   test("columns of other types, and readers that push nothing, read all rows") {
     for (condition <- Seq("s.text = CAST(d.k AS string)", "s.price = d.k", "s.ts = timestamp_seconds(d.k)"))
       assert(scanned(joined("facts", condition, "three")) == Rows, condition)
