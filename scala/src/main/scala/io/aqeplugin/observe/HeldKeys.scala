@@ -1,6 +1,8 @@
 package io.aqeplugin.observe
 
-import org.apache.spark.sql.catalyst.expressions.{Expression, IsNull}
+import org.apache.spark.sql.catalyst.expressions.{Cast, EvalMode, Expression, IsNull, Literal}
+import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
+import org.apache.spark.sql.types.VariantType
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
 
@@ -40,10 +42,24 @@ object HeldKeys {
   }
 
   private def held(pair: (Expression, Expression)): Either[Reason, (JoinKey, JoinKey)] = for {
-    build <- JoinKey.of(pair._1)
+    build <- JoinKey.of(nullOnError(pair._1))
     probe <- JoinKey.of(pair._2)
-    _ <- Either.cond(build.kind == probe.kind && (!build.isComputed || Total(build.expression)), (), NotPlain)
+    _ <- Either.cond(build.kind == probe.kind && hasValues(build), (), NotPlain)
   } yield (build, probe)
+
+  /** Whether a build side's key has a value for every row; of a damaged variant, none of its filters is built. */
+  def hasValues(key: JoinKey): Boolean = !key.isComputed || Total(key.expression.transformDown {
+    case extraction: VariantGet if !extraction.failOnError => Literal.create(null, extraction.dataType)
+    case cast: Cast if isTried(cast)                       => Literal.create(null, cast.dataType)
+  })
+
+  /** A row whose variant has no such value fails the query or is dropped before the join. So it needs no partner. */
+  private def nullOnError(key: Expression): Expression = key.transformUp {
+    case extraction: VariantGet                           => extraction.copy(failOnError = false)
+    case cast: Cast if cast.child.dataType == VariantType => cast.copy(evalMode = EvalMode.TRY)
+  }
+
+  private def isTried(cast: Cast): Boolean = cast.child.dataType == VariantType && cast.evalMode == EvalMode.TRY
 
   private val NotPlain = Reason(ReasonCode.KeyNotPlain)
 }

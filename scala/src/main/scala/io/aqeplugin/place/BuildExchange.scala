@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, Exchange,
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 
 import io.aqeplugin.exec.RuntimeFilterExec
-import io.aqeplugin.observe.{JoinKey, Total}
+import io.aqeplugin.observe.{HeldKeys, JoinKey}
 
 /** Where a filter gets its keys from. */
 object BuildExchange {
@@ -47,7 +47,7 @@ object BuildExchange {
   private[place] def named(exchange: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = for {
     known <- JoinKey.all(keys).toOption
     // Composed with projections below the join, a key may have become one without a value for every row.
-    if known.forall(key => exchange.outputSet.contains(key.column) && (!key.isComputed || Total(key.expression)))
+    if known.forall(key => exchange.outputSet.contains(key.column) && HeldKeys.hasValues(key))
   } yield (exchange, known.map(_.expression))
 
   /** The finished shuffle that a broadcast only repeats. A filter reads it in parallel and need not wait for the broadcast relation, and
