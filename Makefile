@@ -49,6 +49,9 @@ BENCHMARKS ?=
 # The longest that `make test` gives to the tests of a language; `make test-all` takes hours
 LANE_MINUTES ?= 40
 
+# What `make test-lines` runs on the newest line, of which `make test` runs a smoke test alone.
+ON_NEWEST := tests/e2e/test_tpcds_answers.py tests/ui tests/python/api
+
 # `make test-spark` parameters
 SUITES ?= all
 MODE ?= normal,open
@@ -133,7 +136,9 @@ test-all: lint jar table-formats ## every case on the primary Spark line, the ot
 .PHONY: test-lines
 test-lines: prerequisites venv jar ## the other Spark lines' whole suites, and the newest patch releases from their PySpark packages
 	$(SBT) otherLines
-	$(BIN)/python -m pytest -q tests/e2e/on_packages.py
+	$(PYTEST) tests/e2e/on_packages.py
+	project/with-pyspark 4.3.0 $(PYTEST) $(ON_NEWEST)
+	for version in 4.3.0 4.2.1 4.1.4 4.0.5; do project/with-pyspark $$version $(PYTEST) tests/e2e/on_predictions.py; done
 
 .PHONY: lint
 lint: lint-jvm lint-python ## formats, style rules, types and who-may-import-whom of both languages

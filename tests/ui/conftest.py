@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from aqe_plugin.install.jars import jar_for
 from tests.programs import program_of
 from tests.ui.browser import Browser, Page
 from tests.ui.history_server import history_server
@@ -135,7 +134,7 @@ def _wait_for_the_ends(url: str) -> None:
 def history(live: Seen, tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
     (log,) = live.logs.iterdir()
     (live.logs / _NEWER).write_text(_of_a_newer_version(log.read_text(), live.application))
-    with history_server(live.logs, jar_for("4.1"), tmp_path_factory.mktemp("history"), applications=2) as address:
+    with history_server(live.logs, tmp_path_factory.mktemp("history"), applications=2) as address:
         yield History(f"{address}/history/{live.application}", f"{address}/history/{_NEWER}")
 
 

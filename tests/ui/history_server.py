@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pyspark
 
+from aqe_plugin.install.jars import jar_for
+
 __all__ = ["history_server"]
 
 _START_SECONDS = 120
@@ -21,7 +23,7 @@ _STOP_SECONDS = 20
 
 
 @contextmanager
-def history_server(logs: Path, jar: Path, folder: Path, applications: int) -> Iterator[str]:
+def history_server(logs: Path, folder: Path, applications: int) -> Iterator[str]:
     """Its address, once it lists that many applications; its own log in ``folder``.
 
     It gets the jar as ``docs/operations/spark-ui.md`` says, and no conf but the folder of the logs.
@@ -36,7 +38,7 @@ def history_server(logs: Path, jar: Path, folder: Path, applications: int) -> It
         "SPARK_HOME": str(home),
         "SPARK_CONF_DIR": str(conf),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_CLASSPATH": str(jar),
+        "SPARK_DAEMON_CLASSPATH": str(jar_for(pyspark.__version__)),
         "SPARK_HISTORY_OPTS": " ".join(f"-D{key}={value}" for key, value in options.items()),
     }
     command = [str(home / "bin" / "spark-class"), "org.apache.spark.deploy.history.HistoryServer"]

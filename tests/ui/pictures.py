@@ -13,7 +13,6 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
-from aqe_plugin.install.jars import jar_for
 from tests.ui.browser import Browser
 from tests.ui.history_server import history_server
 
@@ -25,7 +24,7 @@ _WIDTH = 1500
 def main(logs: Path, query: int) -> None:
     found = subprocess.run([str(_ROOT / "project" / "chromium")], cwd=_ROOT, capture_output=True, text=True, check=True)
     browser = Browser(Path(found.stdout.strip()))
-    with tempfile.TemporaryDirectory() as folder, history_server(logs, jar_for("4.1"), Path(folder), 1) as address:
+    with tempfile.TemporaryDirectory() as folder, history_server(logs, Path(folder), 1) as address:
         with urllib.request.urlopen(f"{address}/api/v1/applications", timeout=10) as answer:
             application = json.load(answer)[0]["id"]
         tab = f"{address}/history/{application}/runtime-filters"

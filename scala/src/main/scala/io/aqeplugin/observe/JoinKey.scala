@@ -13,10 +13,10 @@ import org.apache.spark.sql.catalyst.expressions.{
   Literal
 }
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils
 import org.apache.spark.sql.execution.datasources.VariantMetadata
-import org.apache.spark.sql.types.VariantType
 
 import io.aqeplugin.decide.Reason
 
@@ -67,13 +67,18 @@ object JoinKey {
   def nameOf(key: Expression): String = key.transformUp {
     case column: AttributeReference => column.withQualifier(Nil)
     case CollationKey(of)           => of
-    // A variant that a scan gives as a whole, beside what is extracted in the scan.
-    case field @ GetStructField(of, _, _) if field.dataType == VariantType && VariantMetadata.isVariantStruct(of.dataType) => of
-    case KnownFloatingPointNormalized(NormalizeNaNAndZero(of))                                                             => of
+    // What a scan extracts from a variant, or the variant as a whole, which a scan may give beside it.
+    case field @ GetStructField(of, _, _) if VariantMetadata.isVariantStruct(of.dataType) => extraction(of, field)
+    case KnownFloatingPointNormalized(NormalizeNaNAndZero(of))                            => of
     case pad: StaticInvoke if pad.staticObject == classOf[CharVarcharCodegenUtils] => pad.arguments.head
   } match {
     case column: Attribute => column.name
     case computed          => computed.sql
+  }
+
+  private def extraction(of: Expression, field: GetStructField): Expression = {
+    val how = VariantMetadata.fromMetadata(field.childSchema(field.ordinal).metadata)
+    if (how.path == "$") of else VariantGet(of, Literal(how.path), field.dataType, how.failOnError)
   }
 
   /** Keys with the numbers of their columns in `output` in place of ids: equal for equal keys of equal plans. */

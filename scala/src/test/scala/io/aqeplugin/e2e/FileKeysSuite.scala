@@ -63,7 +63,7 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
   test("keys of one row group leave out others that hold them in their range, however many they are") {
     // One value in a row, which Bloom filters have; each in four rows, which dictionaries have; the first as text.
     val value = "id % 10000 * 16 + id DIV 10000"
-    val keys = Map("by_bloom" -> value, "by_dictionary" -> "id % 2500 * 64 + id DIV 10000", "by_text" -> s"CAST($value AS string)")
+    val keys = Map("by_bloom" -> value, "by_dictionary" -> "id % 2500 * 64 + id DIV 10000", "by_string" -> s"CAST($value AS string)")
     for ((name, key) <- keys) {
       spread(name, key)
       for (count <- Seq(50, 51, 500)) {

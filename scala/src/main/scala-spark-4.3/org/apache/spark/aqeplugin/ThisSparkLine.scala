@@ -16,7 +16,7 @@ import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 import org.apache.spark.sql.types.{DataType, TimeType}
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.{SparkUITab, UIUtils}
-import org.apache.spark.unsafe.types.BinaryView
+import org.apache.spark.unsafe.types.{BinaryView, TimestampNanosVal}
 
 /** Spark 4.3. */
 object ThisSparkLine extends SparkLineApi {
@@ -26,6 +26,8 @@ object ThisSparkLine extends SparkLineApi {
 
   override def selected(vector: ColumnVector, selection: Array[Int]): ColumnVector = new SelectedColumnVector(vector, selection) {
     override def getBinaryView(rowId: Int): BinaryView = vector.getBinaryView(selection(rowId))
+    override def getTimestampNTZNanos(rowId: Int): TimestampNanosVal = vector.getTimestampNTZNanos(selection(rowId))
+    override def getTimestampLTZNanos(rowId: Int): TimestampNanosVal = vector.getTimestampLTZNanos(selection(rowId))
   }
 
   override def withRelation(scan: FileSourceScanExec, relation: HadoopFsRelation): FileSourceScanExec = scan.copy(relation = relation)

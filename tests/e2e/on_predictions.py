@@ -1,0 +1,136 @@
+"""What the plugin says that Spark would do by itself is what Spark does, join by join, in the queries of TPC-DS.
+
+`make test-lines` runs it on each line: every query once in mode `observe`, whose decisions predict, and once in mode
+`off`, whose final plans show it. Joins are paired by their kind and the columns of their keys. Joins of which AQE left
+out one side, such as those of an empty side, are in no final plan; of others the plugin makes no prediction.
+"""
+
+import json
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark import __version__
+
+from aqe_plugin.events.model import Strategy
+from benchmarks.accounts import logged_queries
+from benchmarks.configs import CONTENDERS, Contender
+from benchmarks.session import SessionSettings, spark_session, turn_of
+from workloads.tpcds import Dataset, queries
+
+pytestmark = pytest.mark.e2e
+
+# At the small scale nearly every table is smaller than Spark's threshold; with the other one, most facts are larger.
+_SMALL_THRESHOLD = {"spark.sql.autoBroadcastJoinThreshold": "100k"}
+_SETTINGS = {"default": {}, "small": _SMALL_THRESHOLD}
+_MODES = ("observe", "default")
+_CHOSEN = os.environ.get("AQE_PLUGIN_E2E_THRESHOLDS", ",".join(_SETTINGS)).split(",")
+
+_NODES = {
+    "BroadcastHashJoin": Strategy.BROADCAST,
+    "ShuffledHashJoin": Strategy.SHUFFLED_HASH,
+    "SortMergeJoin": Strategy.PLAIN_SORT_MERGE,
+}
+_NODE = re.compile(r"(\w+)(?:\(skew=\w+\))? (\[.*?\], \[.*?\]), (\w+)")
+_COLUMN = re.compile(r"(\w+)#\d+")
+
+# `<setting> <query>` → kind and columns of a join → the strategies of the joins that look so.
+Strategies = dict[str, dict[tuple[str, str], list[Strategy]]]
+
+
+@pytest.fixture(scope="module")
+def events(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("events")
+    confs = {"spark.eventLog.compress": "false", "spark.eventLog.rolling.enabled": "false"}
+    settings = SessionSettings("tpcds predictions", folder, shuffle_partitions=4, confs=confs)
+    with spark_session(settings, with_plugin=True) as spark:
+        dataset.register(spark)
+        for setting in _CHOSEN:
+            for query in queries().values():
+                for mode in _MODES:
+                    confs = {**CONTENDERS[mode].confs, **_SETTINGS[setting]}
+                    spark.sparkContext.setJobDescription(f"{setting} {query.name} {mode}")
+                    with turn_of(spark, Contender(mode, "", confs)):
+                        spark.sql(query.spark).collect()
+    return folder
+
+
+@pytest.mark.parametrize("setting", _CHOSEN)
+def test_of_a_hundred_joins_at_most_one_is_not_predicted(events: Path, setting: str) -> None:
+    predicted, done = _predicted(events), _done(events)
+    wrong: list[str] = []
+    compared, unknown = 0, 0
+    for query in (name for name in done if name.startswith(f"{setting} ")):
+        for join, of_spark in done[query].items():
+            said: list[Strategy] = [one for one in predicted[query][join] if one is not Strategy.LEAVE_TO_SPARK]
+            pairs = min(len(said), len(of_spark))
+            compared += pairs
+            unknown += len(of_spark) - pairs
+            missed = pairs - (Counter(said) & Counter(of_spark)).total()
+            wrong += [f"{query} {' '.join(join)}: said {_names(said)}, did {_names(of_spark)}"] * missed
+    _report(setting, [f"{compared} joins compared, {unknown} not; {len(wrong)} predicted wrong", *wrong])
+    assert compared >= 400
+    assert len(wrong) <= 0.01 * compared, wrong
+
+
+def _names(strategies: list[Strategy]) -> str:
+    return ", ".join(sorted(strategy.value for strategy in strategies))
+
+
+def _report(setting: str, lines: list[str]) -> None:
+    folder = Path(__file__).resolve().parents[2] / ".build" / "reports"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"predictions-{__version__}-{setting}.txt").write_text("\n".join([*lines, ""]))
+
+
+def _predicted(events: Path) -> Strategies:
+    found: Strategies = defaultdict(lambda: defaultdict(list))
+    for query in logged_queries(events):
+        for join in query.joins:
+            facts = join.decision.facts
+            kind, _, keys = facts.join_id.partition(":")
+            columns = " ".join(sorted(set(re.findall(r"\w+", re.sub(r"#\d+$", "", keys)))))
+            found[query.description.removesuffix(" observe")][_kind(kind), columns].append(facts.spark_strategy)
+    return found
+
+
+def _done(events: Path) -> Strategies:
+    """The joins of the last plan of each query in mode `off`."""
+    names: dict[int, str] = {}
+    plans: dict[int, Any] = {}
+    for event in _lines(events):
+        kind = event["Event"].rpartition(".")[2]
+        if kind == "SparkListenerSQLExecutionStart":
+            names[event["executionId"]] = event["description"]
+        if kind in ("SparkListenerSQLExecutionStart", "SparkListenerSQLAdaptiveExecutionUpdate"):
+            plans[event["executionId"]] = event["sparkPlanInfo"]
+    found: Strategies = defaultdict(lambda: defaultdict(list))
+    for execution, name in names.items():
+        if name.endswith(" default"):
+            for join, strategy in _joins(plans[execution]):
+                found[name.removesuffix(" default")][join].append(strategy)
+    return found
+
+
+def _joins(plan: Any) -> Iterator[tuple[tuple[str, str], Strategy]]:
+    node = _NODE.match(plan["simpleString"])
+    if node and node[1] in _NODES:
+        yield (_kind(node[3]), " ".join(sorted(set(_COLUMN.findall(node[2]))))), _NODES[node[1]]
+    for child in plan["children"]:
+        yield from _joins(child)
+
+
+def _kind(name: str) -> str:
+    """One name for Spark's `LeftOuter` and the plugin's `left_outer`."""
+    return name.replace("_", "").lower().removesuffix("join").replace("nullawareanti", "leftanti")
+
+
+def _lines(events: Path) -> Iterator[Any]:
+    for log in sorted(events.rglob("*")):
+        if log.is_file() and not log.name.startswith((".", "appstatus")):
+            with log.open() as lines:
+                yield from (json.loads(line) for line in lines if '"Event":"org.apache.spark.sql.execution.ui' in line)
