@@ -50,7 +50,7 @@ BENCHMARKS ?=
 LANE_MINUTES ?= 40
 
 # What `make test-lines` runs on the newest line, of which `make test` runs a smoke test alone.
-ON_NEWEST := tests/e2e/test_tpcds_answers.py tests/ui tests/python/api
+ON_NEWEST := tests/ui tests/python/api tests/e2e/on_predictions.py
 
 # `make test-spark` parameters
 SUITES ?= all
@@ -138,7 +138,6 @@ test-lines: prerequisites venv jar ## the other Spark lines' whole suites, and t
 	$(SBT) otherLines
 	$(PYTEST) tests/e2e/on_packages.py
 	project/with-pyspark 4.3.0 $(PYTEST) $(ON_NEWEST)
-	for version in 4.3.0 4.2.1 4.1.4 4.0.5; do project/with-pyspark $$version $(PYTEST) tests/e2e/on_predictions.py; done
 
 .PHONY: lint
 lint: lint-jvm lint-python ## formats, style rules, types and who-may-import-whom of both languages

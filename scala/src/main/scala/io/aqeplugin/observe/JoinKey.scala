@@ -70,7 +70,7 @@ object JoinKey {
     // What a scan extracts from a variant, or the variant as a whole, which a scan may give beside it.
     case field @ GetStructField(of, _, _) if VariantMetadata.isVariantStruct(of.dataType) => extraction(of, field)
     case KnownFloatingPointNormalized(NormalizeNaNAndZero(of))                            => of
-    case pad: StaticInvoke if pad.staticObject == classOf[CharVarcharCodegenUtils] => pad.arguments.head
+    case pad: StaticInvoke if pad.staticObject == classOf[CharVarcharCodegenUtils]        => pad.arguments.head
   } match {
     case column: Attribute => column.name
     case computed          => computed.sql

@@ -188,7 +188,8 @@ class ComputedKeysSuite extends AnyFunSuite with PluginSession {
     def query(key: String, condition: String) =
       spark.sql(s"SELECT e.id, m.dk FROM (SELECT * FROM mixed WHERE $condition) e JOIN dim m ON $key = m.dk")
     // Spark 4.3 would extract from all rows in the scan, and fail by itself.
-    val some = withConf("spark.sql.variant.pushVariantIntoScan" -> "false")(sameRows(query("variant_get(e.j, '$.k', 'int')", "id % 50 <> 0")))
+    val some =
+      withConf("spark.sql.variant.pushVariantIntoScan" -> "false")(sameRows(query("variant_get(e.j, '$.k', 'int')", "id % 50 <> 0")))
     assert(some.rows.nonEmpty && outcomes(some).exists(_.path("rowsUnchecked").asLong > 0), some.plan)
     val nulls = sameRows(query("try_variant_get(e.j, '$.k', 'int')", "id >= 0"))
     assert(nulls.rows.nonEmpty && outcomes(nulls).exists(o => o.path("rowsIn").asLong > o.path("rowsOut").asLong), nulls.plan)
