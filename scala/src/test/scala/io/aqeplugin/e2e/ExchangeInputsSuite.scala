@@ -1,6 +1,7 @@
 package io.aqeplugin.e2e
 
 import java.util.concurrent.{CountDownLatch, TimeUnit}
+import java.util.concurrent.atomic.AtomicBoolean
 
 import org.apache.spark.scheduler.{SparkListener, SparkListenerStageCompleted}
 import org.apache.spark.sql.catalyst.optimizer.BuildRight
@@ -31,7 +32,7 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
     spark.udf.register("slowly", (n: Int) => { Thread.sleep(5); n })
     spark.udf.register("after_dim", (n: Int) => { Turns.awaitDim(); n })
     spark.udf.register("once_begun", (n: Int) => { Turns.awaitAggregate(); n })
-    spark.udf.register("begin", (s: String) => { Turns.beginAggregate(); Turns.awaitDim(); s })
+    spark.udf.register("begin", (s: String) => { Turns.beginAggregate(); s })
     table("fact", "SELECT CAST(id % 90 AS int) AS k, CAST(id % 13 AS int) AS v, id AS n FROM range(4000)", files = 8)
     table("other", "SELECT CAST(id % 40 AS int) AS ok, CAST(id % 11 AS int) AS ov FROM range(100)", files = 4)
     table("dim", "SELECT CAST(id + 5 AS int) AS dk, CAST(id % 10 AS int) AS g FROM range(40)")
@@ -195,14 +196,22 @@ private object ExchangeInputsSuite {
   object Turns {
     @volatile private var dimEnded, aggregateBegun = new CountDownLatch(1)
 
+    private val begun = new AtomicBoolean
+
     def restart(): Unit = {
+      begun.set(false)
       dimEnded = new CountDownLatch(1)
       aggregateBegun = new CountDownLatch(1)
     }
 
     def endDim(): Unit = dimEnded.countDown()
     def awaitDim(): Unit = await(dimEnded)
-    def beginAggregate(): Unit = aggregateBegun.countDown()
+
+    /** The first task alone waits: two would take both slots, and the build side none. */
+    def beginAggregate(): Unit = if (begun.compareAndSet(false, true)) {
+      aggregateBegun.countDown()
+      await(dimEnded)
+    }
     def awaitAggregate(): Unit = await(aggregateBegun)
 
     private def await(other: CountDownLatch): Unit =
