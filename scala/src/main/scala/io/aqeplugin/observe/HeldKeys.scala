@@ -47,7 +47,7 @@ object HeldKeys {
     _ <- Either.cond(build.kind == probe.kind && hasValues(build), (), NotPlain)
   } yield (build, probe)
 
-  /** Whether a build side's key has a value for every row; of a damaged variant, none of its filters is built. */
+  /** Whether a build side's key has a value for every row, as far as its variants are not damaged. */
   def hasValues(key: JoinKey): Boolean = !key.isComputed || Total(key.expression.transformDown {
     case extraction: VariantGet if !extraction.failOnError => Literal.create(null, extraction.dataType)
     case cast: Cast if isTried(cast)                       => Literal.create(null, cast.dataType)

@@ -13,7 +13,7 @@ import io.aqeplugin.observe.TableStatistics
   */
 private[aqeplugin] object OrcKeys extends KeyedFormat {
 
-  /** ORC compares the range of every ten thousand rows with each value of a list. */
+  /** ORC compares the range of every ten thousand rows with each value of a list; the number is not measured. */
   private val MaxListed = 500
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {

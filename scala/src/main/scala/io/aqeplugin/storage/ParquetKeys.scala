@@ -19,10 +19,10 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
     */
   private val MinShareLeftOut = 0.1
 
-  /** To look for so few keys in each row group costs next to nothing. */
+  /** So few keys are listed whatever is known of the column. */
   private val AlwaysListed = 50
 
-  /** The largest part of a column's values that a row group's dictionary may have, for a search in it to promise anything. */
+  /** The largest part of a column's values that a row group's dictionary may have, for a search in it to promise anything; not measured. */
   private val MaxShareInDictionary = 0.25
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
