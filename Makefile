@@ -50,7 +50,10 @@ BENCHMARKS ?=
 LANE_MINUTES ?= 40
 
 # What `make test-lines` runs on the newest line, of which `make test` runs a smoke test alone.
-ON_NEWEST := tests/ui tests/python/api tests/e2e/on_predictions.py
+ON_NEWEST := tests/ui tests/python/api
+
+# The newest patch release of each line, from its PySpark package.
+RELEASES := 4.0.5 4.1.4 4.2.1 4.3.0
 
 # `make test-spark` parameters
 SUITES ?= all
@@ -138,6 +141,7 @@ test-lines: prerequisites venv jar ## the other Spark lines' whole suites, and t
 	$(SBT) otherLines
 	$(PYTEST) tests/e2e/on_packages.py
 	project/with-pyspark 4.3.0 $(PYTEST) $(ON_NEWEST)
+	for release in $(RELEASES); do AQE_PLUGIN_E2E_SCALE=1 project/with-pyspark $$release $(PYTEST) tests/e2e/on_predictions.py || exit 1; done
 
 .PHONY: lint
 lint: lint-jvm lint-python ## formats, style rules, types and who-may-import-whom of both languages

@@ -1,7 +1,7 @@
 """What the plugin says that Spark would do by itself is what Spark does, join by join, in the queries of TPC-DS.
 
-`make test-lines` runs it on the newest line: every query once in mode `observe`, whose decisions predict, and once in
-mode `off`, whose final plans show it. Joins are paired by their kind and the columns of their keys. Joins of which AQE
+`make test-lines` runs it on every line, at scale 1: every query once in mode `observe`, whose decisions predict, and once
+in mode `off`, whose final plans show it. Joins are paired by their kind and the columns of their keys. Joins of which AQE
 left out one side, such as those of an empty side, are in no final plan; of others the plugin makes no prediction.
 """
 
@@ -24,9 +24,10 @@ from workloads.tpcds import Dataset, queries
 pytestmark = pytest.mark.e2e
 
 _MODES = ("observe", "default")
-# At the small scale both sides of most joins are small. Where Spark broadcasts the side that the plugin takes for the
-# probe side, such as the right one of a semi-join, the prediction by the build side is wrong.
-_MOST_WRONG = 0.04
+# Where Spark broadcasts the side that the plugin takes for the probe side, such as the right one of a semi-join, the
+# prediction by the measured build side is wrong. Whether it will is not known before that side has run: to expect it by
+# its estimate, in the 103 queries at scale 1 on Spark 4.3, is right for 8 joins and wrong for 12.
+_MOST_WRONG = 0.015
 
 _NODES = {
     "BroadcastHashJoin": Strategy.BROADCAST,
@@ -55,7 +56,7 @@ def events(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_of_a_hundred_joins_at_most_four_are_predicted_wrong(events: Path) -> None:
+def test_of_two_hundred_joins_at_most_three_are_predicted_wrong(events: Path) -> None:
     predicted, done = _predicted(events), _done(events)
     wrong: list[str] = []
     compared, unknown = 0, 0

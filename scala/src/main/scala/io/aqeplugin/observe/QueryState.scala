@@ -5,6 +5,7 @@ import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference, LongAdder}
 
 import scala.annotation.tailrec
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.fs.Path
@@ -45,6 +46,7 @@ final class QueryState(val executionId: Long) {
 
   private val tables = new IdentityHashMap[AnyRef, QueryState.Read[Option[TableFacts]]]().asScala
   private val selections = new IdentityHashMap[FileIndex, Map[Seq[Expression], QueryState.Read[Option[Long]]]]().asScala
+  private val partitionRanges = mutable.Map.empty[ExprId, QueryState.Read[Option[(Long, Long)]]]
   private val fewestFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, FileChoice)]]()
   private val topFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, Either[ReasonCode, TopSearch])]]()
   private val agreed = new ConcurrentHashMap[AnyRef, Set[String]]()
@@ -161,6 +163,10 @@ final class QueryState(val executionId: Long) {
     */
   def tableFacts(table: AnyRef)(read: => Option[TableFacts]): Option[TableFacts] =
     tables.synchronized(tables.getOrElseUpdate(table, new QueryState.Read(read))).found
+
+  /** The values that a scan's partition column has, found once by `read`: a catalog may have to list all partitions. */
+  def partitionRange(column: ExprId)(read: => Option[(Long, Long)]): Option[(Long, Long)] =
+    partitionRanges.synchronized(partitionRanges.getOrElseUpdate(column, new QueryState.Read(read))).found
 
   /** The bytes that these conditions select of an index, added up once by `read`. */
   def bytesRead(index: FileIndex, conditions: Seq[Expression])(read: => Option[Long]): Option[Long] = selections.synchronized {

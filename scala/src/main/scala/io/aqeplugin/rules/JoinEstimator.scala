@@ -168,9 +168,16 @@ private[rules] final class JoinEstimator(
   def unmeasured(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =
     estimate.copy(
       probe = estimate.probe.withoutKeys,
-      sparkStrategy = sparkStrategy(join, estimate.buildSide, estimate.hint),
+      sparkStrategy = expectedStrategy(join, estimate),
       filterObstacle = site.obstacle
     )
+
+  /** What becomes of a join that the present plan sorts: AQE broadcasts a side once it is seen to be small. */
+  private def expectedStrategy(join: FoundJoin, estimate: JoinFacts): Strategy = join.node match {
+    case sorted: SortMergeJoinExec if join.range.isEmpty && estimate.hint.isEmpty && Sides.exists(mayBroadcast(sorted, _)) =>
+      Strategy.Broadcast
+    case _ => sparkStrategy(join, estimate.buildSide, estimate.hint)
+  }
 
   private def probeFacts(join: FoundJoin, buildSide: Side, site: JoinSite, estimates: SizeEstimator): ProbeFacts = {
     val probe = join.child(buildSide.other)
@@ -246,7 +253,7 @@ private[rules] final class JoinEstimator(
   }
 
   private def partitionRange(target: FilterTarget): Option[(Long, Long)] = target.keys.head match {
-    case column: Attribute => PartitionRange.of(target.node, column)
+    case column: Attribute => context.state.partitionRange(column.exprId)(PartitionRange.of(target.node, column))
     case _                 => None
   }
 
@@ -341,6 +348,8 @@ private[rules] object JoinEstimator {
     // A division by a quotient may come out above the divisor.
     math.ceil(tasks - RoundingError).min(Int.MaxValue.toDouble).toInt.max(1)
   }
+
+  private val Sides = Seq(Side.Left, Side.Right)
 
   private val RoundingError = 1e-6
 
