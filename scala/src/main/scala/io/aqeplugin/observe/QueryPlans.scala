@@ -5,10 +5,11 @@ import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.QueryPlan
-import org.apache.spark.sql.catalyst.plans.logical.{CacheTable, CacheTableAsSelect, Command, Join, LogicalPlan, V2WriteCommand}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, LogicalQueryStage, QueryStageExec}
+import org.apache.spark.sql.execution.command.ExplainCommand
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.exchange.Exchange
 
@@ -91,11 +92,18 @@ object QueryPlans {
 
   /** Whether the calling thread works for a command, which may write the rows of its query. A command of Delta's runs its query as an execution of its own. */
   def isWrite(sparkContext: SparkContext): Boolean = Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY))
-    .flatMap(_.toLongOption).flatMap(id => Option(SQLExecution.getQueryExecution(id))).map(_.logical).exists {
-      case _: CacheTable | _: CacheTableAsSelect => false
-      case write: V2WriteCommand                 => !isDiscarded(write.table)
-      case plan                                  => plan.isInstanceOf[Command]
-    }
+    .flatMap(_.toLongOption).flatMap(id => Option(SQLExecution.getQueryExecution(id))).map(_.logical).exists(writes)
+
+  private def writes(plan: LogicalPlan): Boolean = plan match {
+    case _: CacheTable | _: CacheTableAsSelect => false
+    case write: V2WriteCommand                 => !isDiscarded(write.table)
+    // Shown is the plan that would run, which is only parsed yet.
+    case explained: ExplainCommand => explained.logicalPlan.exists(part => part.isInstanceOf[ParsedStatement] || writes(part))
+    // `FROM … INSERT … INSERT …`
+    case several: Union => several.children.exists(writes)
+    case WithCTE(of, _) => writes(of)
+    case other          => other.isInstanceOf[Command]
+  }
 
   /** Whether what is written is thrown away, as by the source `noop`, with which queries are measured. */
   private def isDiscarded(table: LogicalPlan): Boolean = table match {

@@ -113,6 +113,24 @@ class WrittenFilesSuite extends AnyFunSuite with TableFormats {
     }
   }
 
+  test("two INSERTs of one query") {
+    val _ = keepsFiles("both", 4)(
+      name => {
+        for (one <- Seq("first", "second")) made(s"CREATE TABLE ${name}_$one (id bigint, p int, word string) USING parquet")
+        spark.sql(s"FROM ($Joined) INSERT INTO ${name}_first SELECT id, p, word INSERT INTO ${name}_second SELECT id, p, word WHERE p < 3")
+      },
+      name => spark.table(s"${name}_first").unionAll(spark.table(s"${name}_second"))
+    )
+  }
+
+  test("EXPLAIN of a query that writes nothing decides as if it ran") {
+    withConf(Conf ++ Seq("spark.aqePlugin.test.openGates" -> "true"): _*) {
+      def planned(text: String) = spark.sql(s"EXPLAIN $text").head().getString(0)
+      assert(!planned(Joined).contains(ReasonCode.MoreWriteTasks.name), planned(Joined))
+      assert(planned(Joined).contains("RuntimeFilter") == ran(query).plan.toString.contains("RuntimeFilter"))
+    }
+  }
+
   test("the lower of two joins, whose own shuffle is not the last") {
     val two = s"SELECT j.id, j.p, j.word, j.name FROM ($Joined) j JOIN (SELECT p FROM more WHERE h < 9) m ON j.p = m.p"
     for (conf <- Seq("100", "10m")) {
