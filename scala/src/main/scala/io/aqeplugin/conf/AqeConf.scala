@@ -62,10 +62,10 @@ object AqeConf {
     whole(
       "filter.inListMaxKeys",
       "keys",
-      1000,
+      500,
       0,
       10000,
-      "At most this many distinct keys are also pushed into the scan as an IN list; more than 50 where that may leave out row groups."
+      "At most this many distinct keys are also pushed into the scan as an IN list, which plans and event logs show; more than 50 not where footers tell that this leaves out no row group."
     )
   val FilterBuildTimeout: ConfEntry[Long] =
     whole(

@@ -1,10 +1,11 @@
 package io.aqeplugin.exec
 
-import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.vectorized.{ConstantColumnVector, OffHeapColumnVector, OnHeapColumnVector, WritableColumnVector}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnarBatch
+
+import io.aqeplugin.observe.KeyKind
 
 /** Moves the rows that a batch keeps to its front, in the vectors that hold them. The batch keeps its concrete classes, so the code that
   * Spark generates above needs no other.
@@ -30,7 +31,7 @@ private[exec] object CompactedVectors {
     case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType            => true
     case DateType | TimestampType | TimestampNTZType | _: YearMonthIntervalType | _: DayTimeIntervalType => true
     case _: DecimalType | _: StringType | BinaryType | _: ArrayType | _: MapType                         => true
-    case other                                                                                           => ThisSparkLine.isTime(other)
+    case other                                                                                           => KeyKind.isTime(other)
   }
 
   /** The first `count` rows at `positions`, which ascend, as rows 0, 1, … of a new batch of the same vectors. */
@@ -62,7 +63,7 @@ private[exec] object CompactedVectors {
         case LongType | TimestampType | TimestampNTZType | _: DayTimeIntervalType    => moveLongs(vector, positions, from, count)
         case d: DecimalType if DecimalType.is64BitDecimalType(d)                     => moveLongs(vector, positions, from, count)
         case _: DecimalType | _: StringType | BinaryType | _: ArrayType | _: MapType => moveRuns(vector, positions, from, count)
-        case time if ThisSparkLine.isTime(time)                                      => moveLongs(vector, positions, from, count)
+        case time if KeyKind.isTime(time)                                            => moveLongs(vector, positions, from, count)
         case other => throw new IllegalStateException(s"${other.sql} cannot be compacted")
       }
   }

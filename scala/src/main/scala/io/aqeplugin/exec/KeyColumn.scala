@@ -1,6 +1,5 @@
 package io.aqeplugin.exec
 
-import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
@@ -11,7 +10,7 @@ import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.filters.KeyHasher
-import io.aqeplugin.observe.JoinKey
+import io.aqeplugin.observe.{JoinKey, KeyKind}
 
 /** Reads one key of a row, or of many rows of a batch, as 64-bit codes.
   *
@@ -107,7 +106,7 @@ object KeyColumn {
     case BinaryType                                               => new BinaryColumn(ordinal)
     case s: StringType if SparkBridge.isComparedByBytes(s)        => new StringColumn(ordinal)
     case s: StringType                                            => new CollatedColumn(ordinal, s.collationId)
-    case time if ThisSparkLine.isTime(time)                       => new LongColumn(ordinal)
+    case time if KeyKind.isTime(time)                             => new LongColumn(ordinal)
     case other => throw new IllegalArgumentException(s"no key codes for ${other.sql}; KeyKind.of should have rejected it")
   }
 

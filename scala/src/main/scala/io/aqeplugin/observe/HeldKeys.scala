@@ -48,9 +48,9 @@ object HeldKeys {
   } yield (build, probe)
 
   /** Whether a build side's key has a value for every row, as far as its variants are not damaged. */
-  def hasValues(key: JoinKey): Boolean = !key.isComputed || Total(key.expression.transformDown {
-    case extraction: VariantGet if !extraction.failOnError => Literal.create(null, extraction.dataType)
-    case cast: Cast if isTried(cast)                       => Literal.create(null, cast.dataType)
+  def hasValues(key: JoinKey): Boolean = !key.isComputed || Total(key.expression.transformUp {
+    case extraction: VariantGet if !extraction.failOnError && Total(extraction.child) => Literal.create(null, extraction.dataType)
+    case cast: Cast if isTried(cast) && Total(cast.child)                             => Literal.create(null, cast.dataType)
   })
 
   /** A row whose variant has no such value fails the query or is dropped before the join. So it needs no partner. */

@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.catalyst.util.CharVarcharCodegenUtils
 import org.apache.spark.sql.execution.datasources.VariantMetadata
+import org.apache.spark.sql.types.VariantType
 
 import io.aqeplugin.decide.Reason
 
@@ -78,7 +79,7 @@ object JoinKey {
 
   private def extraction(of: Expression, field: GetStructField): Expression = {
     val how = VariantMetadata.fromMetadata(field.childSchema(field.ordinal).metadata)
-    if (how.path == "$") of else VariantGet(of, Literal(how.path), field.dataType, how.failOnError)
+    if (field.dataType == VariantType) of else VariantGet(of, Literal(how.path), field.dataType, how.failOnError)
   }
 
   /** Keys with the numbers of their columns in `output` in place of ids: equal for equal keys of equal plans. */

@@ -1,6 +1,5 @@
 package io.aqeplugin.observe
 
-import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, CollationKey, Expression, KnownFloatingPointNormalized}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
@@ -48,6 +47,9 @@ object KeyKind {
   /** Floats and doubles: the bits of the double, one pattern for both zeros and one for every NaN. */
   case object Floating extends KeyKind("floating", false)
 
+  /** Whether values are times of a day, in whole nanoseconds whatever the precision. Known by name: Spark 4.0 has no such type. */
+  def isTime(dataType: DataType): Boolean = dataType.typeName.startsWith("time(")
+
   /** The kind for a type, or why filters do not support the type. */
   def of(dataType: DataType): Either[Reason, KeyKind] = dataType match {
     case ByteType | ShortType | IntegerType | LongType            => Right(Integral)
@@ -62,7 +64,7 @@ object KeyKind {
     case BinaryType                                               => Right(Binary)
     case s: StringType if SparkBridge.isComparedByBytes(s)        => Right(BinaryString)
     case s: StringType                                            => Right(CollatedString(s.collationId))
-    case time if ThisSparkLine.isTime(time)                       => Right(Time)
+    case time if isTime(time)                                     => Right(Time)
     case _                                                        => Left(Reason(ReasonCode.UnsupportedKeyType))
   }
 

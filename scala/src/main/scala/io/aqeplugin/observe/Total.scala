@@ -2,7 +2,6 @@ package io.aqeplugin.observe
 
 import scala.util.Try
 
-import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
@@ -144,7 +143,7 @@ private[aqeplugin] object Total {
 
   private def widens(from: DataType, to: DataType): Boolean = to match {
     case _: NumericType | _: StringType => Cast.canUpCast(from, to)
-    case _ if ThisSparkLine.isTime(to)  => ThisSparkLine.isTime(from)
+    case _ if KeyKind.isTime(to)        => KeyKind.isTime(from)
     case _                              => false
   }
 

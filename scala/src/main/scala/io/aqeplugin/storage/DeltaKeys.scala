@@ -26,7 +26,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
         val narrowed =
           if (PartitionRange.isPartition(file, keys.column)) byPartition(file, keys)
           else if (isTrusted(keys.column) && DeltaScan.readsByName(file) && isLarge(file, files) && !ParquetKeys.skipsDamage(file.relation))
-            byStatistics(file, keys)
+            byStatistics(file, keys, tables)
           else None
         narrowed.map(KeyedFormat.linked(file, _))
       }
@@ -48,9 +48,9 @@ private[storage] object DeltaKeys extends KeyedFormat {
       .filter((found: Any) => value.eval(InternalRow(found)) == true).toSeq
   }
 
-  private def byStatistics(scan: FileSourceScanExec, keys: KnownKeys): Option[FileSourceScanExec] = {
+  private def byStatistics(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[FileSourceScanExec] = {
     // The log has the range of each file; a range of a few of them says little of what it leaves out.
-    val list = ParquetKeys.listed(scan, keys, TableStatistics.None).map(keys.isOneOf)
+    val list = ParquetKeys.listed(scan, keys, tables).map(keys.isOneOf)
     // To Delta's statistics any list is the range from the first to the last value.
     val found: Seq[Expression] = keys.isInRanges.toSeq ++ list
     Option.when(found.nonEmpty)(ThisSparkLine.withDataFilters(scan, found))

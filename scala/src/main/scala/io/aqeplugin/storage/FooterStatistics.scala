@@ -9,8 +9,9 @@ import org.apache.hadoop.fs.FileStatus
 import org.apache.hadoop.security.AccessControlException
 import org.apache.parquet.crypto.ParquetCryptoRuntimeException
 import org.apache.spark.sql.execution.FileSourceScanExec
+import org.apache.spark.sql.execution.datasources.VariantMetadata.isVariantStruct
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileFormat, HadoopFsRelation, InMemoryFileIndex}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{StructType, VariantType}
 
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
 import io.aqeplugin.metrics.{Faults, Survivable}
@@ -63,7 +64,8 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     val isEncrypted = relation.options.contains(CryptoFactory) || session.sessionState.conf.contains(CryptoFactory) ||
       Option(session.sparkContext.hadoopConfiguration.get(CryptoFactory)).isDefined
     if (isEncrypted) StructType(relation.dataSchema.filter(field => scan.requiredSchema.exists(_.name == field.name)))
-    else relation.dataSchema
+    // A scan that extracts from a variant has what it extracts in its type: one table, read by each query otherwise.
+    else StructType(relation.dataSchema.map(field => if (isVariantStruct(field.dataType)) field.copy(dataType = VariantType) else field))
   }
 
   private def reading(scan: FileSourceScanExec): Option[Reading] = (PartitionedTable.of(scan), scan.relation.location) match {

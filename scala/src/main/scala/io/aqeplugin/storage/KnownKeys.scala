@@ -83,7 +83,9 @@ private[storage] object KnownKeys {
     case BooleanType                                                                         => Some(Literal(code != 0L, dataType))
     case d: DecimalType if d.precision <= Decimal.MAX_LONG_DIGITS && fits(code, d.precision) =>
       Some(Literal(Decimal(code, d.precision, d.scale), dataType))
-    case _ => None
+    // Files hold microseconds, which a reader may cut for a coarser column.
+    case time if time.typeName == "time(6)" => Some(Literal(code, time))
+    case _                                  => None
   }
 
   private def fits(unscaled: Long, precision: Int): Boolean = BigInt(unscaled).abs < BigInt(10).pow(precision)

@@ -13,9 +13,6 @@ import io.aqeplugin.observe.TableStatistics
   */
 private[aqeplugin] object OrcKeys extends KeyedFormat {
 
-  /** ORC compares the range of every ten thousand rows with each value of a list; the number is not measured. */
-  private val MaxListed = 500
-
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec if isRead(file, keys.column) =>
       conditions(file, keys, tables).map { found =>
@@ -44,7 +41,7 @@ private[aqeplugin] object OrcKeys extends KeyedFormat {
   }
 
   private def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Seq[sources.Filter]] =
-    ParquetKeys.listed(scan, keys, tables).filter(_.size <= MaxListed).map(values => Seq(KeyFilters.listed(values, keys.column.name)))
+    ParquetKeys.listed(scan, keys, tables).map(values => Seq(KeyFilters.listed(values, keys.column.name)))
       .orElse(Option.when(!keys.areTexts && ParquetKeys.leavesOutEnough(scan, keys, tables))(KeyFilters.outsideGaps(keys)))
       .filter(_.nonEmpty)
 }

@@ -12,11 +12,11 @@ import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.io.api.Binary
 import org.apache.parquet.schema.{LogicalTypeAnnotation, PrimitiveType, Type}
 import org.apache.parquet.schema.PrimitiveType.PrimitiveTypeName.{FIXED_LEN_BYTE_ARRAY, INT32, INT64}
-import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_MILLIS
+import org.apache.spark.sql.catalyst.util.DateTimeConstants.{MICROS_PER_MILLIS, NANOS_PER_MICROS}
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.types._
 
-import io.aqeplugin.observe.ValueIndex
+import io.aqeplugin.observe.{KeyKind, ValueIndex}
 
 /** Reads the row groups of a file from its footer. */
 private[storage] object ParquetFooter {
@@ -156,6 +156,8 @@ private[storage] object ParquetFooter {
             case LogicalTypeAnnotation.TimeUnit.MILLIS => Some(MICROS_PER_MILLIS)
             case LogicalTypeAnnotation.TimeUnit.NANOS  => None
           }
+        case (INT64, time: LogicalTypeAnnotation.TimeLogicalTypeAnnotation, read) if KeyKind.isTime(read) =>
+          Option.when(time.getUnit == LogicalTypeAnnotation.TimeUnit.MICROS)(NANOS_PER_MICROS)
         case (INT32 | INT64 | FIXED_LEN_BYTE_ARRAY, inFile: LogicalTypeAnnotation.DecimalLogicalTypeAnnotation, read: DecimalType) =>
           Option.when(inFile.getScale == read.scale && read.precision <= Decimal.MAX_LONG_DIGITS)(1L)
         case (INT32, null, _: YearMonthIntervalType) | (INT64, null, _: DayTimeIntervalType) => Some(1L)

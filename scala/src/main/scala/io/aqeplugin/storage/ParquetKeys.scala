@@ -76,11 +76,11 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
   private def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Seq[Expression] =
     listed(scan, keys, tables) match {
       case Some(values) if values.size <= scan.conf.parquetFilterPushDownInFilterThreshold => Seq(keys.isOneOf(values))
-      case Some(values)                                                                    => keys.isOneOf(values) +: keys.isInRanges.toSeq
-      case None                                                                            => inRanges(scan, keys, tables).toSeq
+      case Some(values) if keys.areTexts                                                   => keys.isOneOf(values) +: keys.isInRanges.toSeq
+      case found => found.map(keys.isOneOf).toSeq ++ inRanges(scan, keys, tables)
     }
 
-  /** All keys, if a reader of files may get a list of them. Many of them, and those of one column of several, must be worth it. */
+  /** All keys, if a reader of files may get a list of them. Many of them, and those of one column of several, must not be known to leave out nothing. */
   def listed(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Seq[Literal]] =
     keys.literals.filter(_.size <= keys.inListMaxKeys).filter { values =>
       (keys.isWholeKey && values.size <= AlwaysListed) || leavesOutEnough(scan, keys, tables) || areIndexed(scan, keys, tables)

@@ -1,7 +1,10 @@
 package io.aqeplugin.e2e
 
+import scala.util.Try
+
 import org.apache.spark.sql.catalyst.expressions.{BinaryComparison, DynamicPruning, GreaterThanOrEqual, InSet}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.types.DataType
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Keys of a finished build side leave out partitions of files, and row groups and pages of Parquet files. */
@@ -118,6 +121,20 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
 
   private def priced(name: String, precision: Int): String =
     s"SELECT id, CAST($name AS decimal($precision, 2)) AS price, CAST(rand(1) * 1000000000 AS bigint) AS x, rand(2) AS y FROM range(0, 200000, 1, 1)"
+
+  test("times of the day skip the row groups that have none of them") {
+    assume(Try(DataType.fromDDL("k TIME")).isSuccess, "Spark 4.0 has no such type")
+    withConf("spark.sql.timeType.enabled" -> "true") {
+      def times(from: String) =
+        s"SELECT CAST(date_format(TIMESTAMP_NTZ'2020-01-01' + make_dt_interval(0, 0, 0, id * 0.3), 'HH:mm:ss.SSS') AS TIME) AS k, x FROM $from"
+      table("clock", times("(SELECT id, x FROM facts)"))
+      for (keys <- Seq("few", "ends")) {
+        table("hours", times(s"(SELECT k AS id, 0 AS x FROM $keys)"))
+        val ran = sameRows(spark.sql("SELECT count(*), sum(s.x), min(s.k), max(s.k) FROM clock s RIGHT JOIN hours d ON s.k = d.k"))
+        assert(scanned(ran, "clock") < 20000, s"$keys: ${ran.plan}")
+      }
+    }
+  }
 
   test("decimals skip the row groups and pages that have none of them") {
     // As whole numbers, or as bytes: those that Hive and pyarrow write.

@@ -1,6 +1,7 @@
 package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
 import org.apache.spark.sql.types._
 import org.scalatest.funsuite.AnyFunSuite
@@ -57,6 +58,14 @@ class JoinKeySuite extends AnyFunSuite {
     assert(HeldKeys.of(Seq((a, throws))).exists(_.probe == Seq(throws)))
     assert(HeldKeys.of(Seq((throws, a))).left.toOption.map(_.code).contains(ReasonCode.KeyNotPlain))
     assert(HeldKeys.of(Seq((throws, a), (b, column("c")))).exists(held => held.build == Seq(b) && held.leftOut == Seq(a)))
+  }
+
+  test("what a build row's value is extracted from must be there for every row") {
+    val element = GetArrayItem(column("variants", ArrayType(VariantType)), Literal(5), failOnError = true)
+    def extracted(of: Expression) = VariantGet(of, Literal("$.k"), IntegerType, failOnError = true)
+    assert(HeldKeys.of(Seq((extracted(column("v", VariantType)), a))).isRight)
+    assert(HeldKeys.of(Seq((extracted(element), a))).left.toOption.map(_.code).contains(ReasonCode.KeyNotPlain))
+    assert(HeldKeys.of(Seq((Cast(element, IntegerType, ansiEnabled = true), a))).left.toOption.map(_.code).contains(ReasonCode.KeyNotPlain))
   }
 
   test("what takes long for a row is no key") {

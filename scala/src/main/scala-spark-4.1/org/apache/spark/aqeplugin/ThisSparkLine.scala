@@ -16,7 +16,6 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
-import org.apache.spark.sql.types.{DataType, TimeType}
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.{SparkUITab, UIUtils}
 import org.apache.spark.unsafe.types.{GeographyVal, GeometryVal}
@@ -51,8 +50,6 @@ object ThisSparkLine extends SparkLineApi {
   override private[spark] def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)
 
   override def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec = scan.copy(runtimeFilters = filters)
-
-  override def isTime(dataType: DataType): Boolean = dataType.isInstanceOf[TimeType]
 
   override def keepsPartitions(scan: BatchScanExec): Boolean = {
     val join = scan.spjParams

@@ -13,7 +13,6 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
-import org.apache.spark.sql.types.{DataType, TimeType}
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.{SparkUITab, UIUtils}
 import org.apache.spark.unsafe.types.{BinaryView, TimestampNanosVal}
@@ -60,7 +59,5 @@ object ThisSparkLine extends SparkLineApi {
   override def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec = scan.copy(runtimeFilters = filters)
 
   // As in 4.2: fewer files may be cut into more splits, of which Spark accepts no more for a value than there were.
-  override def isTime(dataType: DataType): Boolean = dataType.isInstanceOf[TimeType]
-
   override def keepsPartitions(scan: BatchScanExec): Boolean = !scan.outputPartitioning.isInstanceOf[KeyedPartitioning]
 }

@@ -13,7 +13,6 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.types.DataType
 import org.apache.spark.sql.vectorized.ColumnVector
 import org.apache.spark.ui.SparkUITab
 
@@ -75,9 +74,6 @@ trait SparkLineApi {
 
   /** The same scan with `filters` as its runtime filters. */
   def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec
-
-  /** Whether values are times of a day, in whole nanoseconds whatever the precision. */
-  def isTime(dataType: DataType): Boolean
 
   /** Whether the partitions that a scan reports to its plan are still true when its source leaves out some of its files. Else Spark fails the
     * query that reads them: a storage-partitioned join may have agreed on the values of both sides, on some of their columns, or on the number
