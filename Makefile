@@ -50,7 +50,7 @@ BENCHMARKS ?=
 LANE_MINUTES ?= 40
 
 # What `make test-lines` runs on the newest line, of which `make test` runs a smoke test alone.
-ON_NEWEST := tests/ui tests/python/api
+ON_NEWEST := tests/ui tests/python/api tests/e2e/test_tpcds_answers.py
 
 # The newest patch release of each line, from its PySpark package.
 RELEASES := 4.0.5 4.1.4 4.2.1 4.3.0
