@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,6 @@ from aqe_plugin.install.session import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from aqe_plugin.conf.stores.session_store import SessionStore
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -46,17 +44,3 @@ def joins_not_run(stopping: Sequence[Check]) -> tuple[Check, Check]:
     """The checks of :func:`join_checks` where ``stopping`` keeps every join from being decided."""
     why = f"not run because of {', '.join(check.name for check in stopping)}"
     return Check("rows", CheckVerdict.NOT_RUN, why), Check("deciding", CheckVerdict.NOT_RUN, why)
-
-
-def verify_session(store: SessionStore) -> Iterator[Check]:
-    """Checks a session of a Spark Connect server, which stays open; yields each check as soon as it is made."""
-    missing = store.why_not_loaded()
-    if missing:
-        yield Check("plugin", CheckVerdict.FAILED, missing)
-        return
-    yield Check("plugin", CheckVerdict.OK, "loaded in the session's application")
-    from aqe_plugin.api.plugin import AqePlugin
-    from aqe_plugin.conf.stores.connect_server import joined
-
-    with joined(store.api) as spark:
-        yield from AqePlugin(spark).verify().checks

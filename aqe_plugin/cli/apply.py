@@ -26,7 +26,6 @@ from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, sentence
 from aqe_plugin.conf.keys import entries_of as entries_of_list
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
-from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.conf.syntax.java_properties import entries_of
 from aqe_plugin.errors import ConfError, ConflictError, NoDataError, TargetError
 from aqe_plugin.render.formats import StepFormat
@@ -85,8 +84,6 @@ def apply(
     Example: aqe-plugin apply /tmp/spark-events --target spark-defaults.conf --canary-share 0.1 --yes
     """
     file = place_of(target, spark_home)
-    if canary_share is not None and isinstance(file, SessionStore):
-        raise ConfError(f"--canary-share {canary_share:g}: a running session is one application, which has no share.")
     limits = Limits(max_step=max_step, min_runs=min_runs)
     asked_values = _values_of(asked or (), values)
     with locked(file) if yes else nullcontext():
@@ -170,7 +167,7 @@ def _is_stopped(file: Where) -> bool:
 def _warn_without_plugin(file: Where) -> None:
     store = store_of(file)
     listed = entries_of_list(read_target(file).conf.get(PLUGINS_KEY))
-    if store.why_not_loaded() is None and PLUGIN_CLASS not in listed:
+    if PLUGIN_CLASS not in listed:
         warn(
             f"{store.name}: {PLUGINS_KEY} does not name the plugin, so a rollout changes nothing but for applications "
             "that load it themselves. aqe-plugin install does that."

@@ -13,12 +13,10 @@ from typing import Annotated
 
 import typer
 
-from aqe_plugin.api.session_check import verify_session
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import find_target
-from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError, SetupError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.checks import key_checks
@@ -64,8 +62,7 @@ TargetOption = Annotated[
         readable=False,
         metavar=PATH,
         help="The conf to read or change: spark-defaults.conf, a Kubernetes YAML file (ConfigMap or Spark operator "
-        "manifest), a live object (kubernetes:NAMESPACE/KIND/NAME), or a running session "
-        "(sc://HOST:PORT/;session_id=UUID).",
+        "manifest) or a live object (kubernetes:NAMESPACE/KIND/NAME).",
     ),
 ]
 HomeOption = Annotated[
@@ -101,7 +98,7 @@ def install(
 
     Everything else in the file stays, byte for byte, and a second install changes nothing. Without --target and
     --spark-home, every command that reads or changes a conf takes spark-defaults.conf in $SPARK_CONF_DIR, else in
-    $SPARK_HOME/conf. In a running session, which has loaded the plugin or cannot load it, install sets the mode.
+    $SPARK_HOME/conf.
 
     Example: aqe-plugin install --target /etc/spark/spark-defaults.conf --yes
     """
@@ -160,18 +157,9 @@ def verify_command(
 ) -> None:
     """Run a small join through the conf, and check that the plugin is loaded, decides it, and keeps its rows.
 
-    A short Spark application runs on this machine with one thread, whatever master the conf names. In a running
-    session, the join runs in that session instead.
+    A short Spark application runs on this machine with one thread, whatever master the conf names.
     """
     path = place_of(target, spark_home)
-    if isinstance(path, SessionStore):
-        for option, given in (("--jar", jar), ("--event-log", event_log)):
-            if given is not None:
-                raise ConfError(f"{option} {given}: {path.name} has what its server loaded. Leave the option out.")
-        say(f"Running a small join in {path.name} ...")
-        if not print_checks(verify_session(path), output, stdout_console(soft_wrap=True)):
-            raise typer.Exit(SetupError.exit_code)
-        return
     home = spark_home_of(path, spark_home, os.environ)
     if jar is not None:
         require_jar(jar)

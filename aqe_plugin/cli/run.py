@@ -16,7 +16,6 @@ from aqe_plugin.cli.settings import PATH
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
 from aqe_plugin.conf.stores.kubernetes_address import parse_address
 from aqe_plugin.conf.stores.locate import LIVE, find_target
-from aqe_plugin.conf.stores.session_address import SCHEME, without_secrets
 from aqe_plugin.errors import ConfError, ExtraMissingError
 from aqe_plugin.logs.access import access as access_of
 from aqe_plugin.logs.addresses import is_url
@@ -98,7 +97,7 @@ def run(
     if tune_every is not None:
         settings = find_settings(context.find_root().params.get("config"), os.environ)
         environment = _tuning_environment(settings, hadoop_conf or [], target)
-        schedule = Schedule(words, tune_every * 3600, environment, without_secrets(target))
+        schedule = Schedule(words, tune_every * 3600, environment, target)
     serve_for_good(
         source,
         checkpoint,
@@ -149,8 +148,8 @@ def _target_of_apply(context: typer.Context) -> str:
     settings = (context.find_root().default_map or {}).get("apply", {})
     target, home = settings.get("target"), settings.get("spark_home")
     # A server that is away now may be there when the command runs.
-    if target is not None and target.startswith((LIVE, SCHEME)):
-        if target.startswith(LIVE) and parse_address(target).kind.restarts:
+    if target is not None and target.startswith(LIVE):
+        if parse_address(target).kind.restarts:
             raise ConfError(
                 f"--apply: each step of a rollout would restart {target} and end its present run. Name a ConfigMap "
                 "that applications read when they start, or take each step by hand: aqe-plugin apply."

@@ -21,7 +21,6 @@ import typer
 
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings, read_settings
 from aqe_plugin.conf.credentials import HIDDEN, without_credentials, without_secret_value
-from aqe_plugin.conf.stores.session_address import without_secrets
 from aqe_plugin.errors import ConfError
 from aqe_plugin.logs.addresses import is_hadoop_uri
 
@@ -115,7 +114,7 @@ def _shown(value: Any, option: Any) -> Any:
     plain = value.value if isinstance(value, Enum) else value
     if not isinstance(plain, str | Path):
         return plain
-    return without_credentials(without_secrets(without_secret_value(str(plain))))
+    return without_credentials(without_secret_value(str(plain)))
 
 
 def settings_of(

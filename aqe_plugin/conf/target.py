@@ -59,7 +59,7 @@ class TargetConf(Protocol):
 
 
 class ConfStore(Protocol):
-    """A place that keeps a conf: a file, an object on an API server or a running session.
+    """A place that keeps a conf: a file or an object on an API server.
 
     It is read whole and replaced whole: what ``read`` returned can be given to ``replace`` later, byte for byte. Every
     method but the properties raises :class:`~aqe_plugin.errors.InputError` when the place cannot be reached or read.
@@ -192,10 +192,3 @@ class ConfStore(Protocol):
     def leftovers(self) -> list[Path]:
         """Temporary files of writers that were killed."""
         return []
-
-    def why_not_loaded(self) -> str | None:
-        """For a running application: empty when the plugin is loaded in it, else why not and what to do.
-
-        ``None`` for a conf that applications read when they start.
-        """
-        return None

@@ -6,14 +6,13 @@ from pathlib import Path
 
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import home_version, read_target
-from aqe_plugin.conf.stores.session_store import SessionStore
 from aqe_plugin.errors import ConfError, MissingJarError, TargetError
 from aqe_plugin.install.jars import jar_for, jar_name, spark_line
 from aqe_plugin.machine.pyspark import import_pyspark
 
 
-def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str | None:
-    """The jar as Spark will find it; ``None`` for a running session, which has what its server loaded.
+def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str:
+    """The jar as Spark will find it.
 
     Args:
         jar: a path or URL that was asked for.
@@ -22,11 +21,6 @@ def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str
     Raises:
         ConfError: ``jar`` is for another Spark line than ``spark``, or missing for a container image.
     """
-    if isinstance(path, SessionStore):
-        if jar is not None or spark is not None:
-            option = f"--jar {jar}" if jar is not None else f"--spark {spark}"
-            raise ConfError(f"{option}: {path.name} has what its server loaded. Leave the option out.")
-        return None
     if jar is None:
         if not read_target(path).conf.runs_on_this_machine:
             raise ConfError(

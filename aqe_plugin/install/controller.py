@@ -26,7 +26,7 @@ from aqe_plugin.conf.keys import (
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import ConfStore
-from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, SessionError, StateError, WriteError
+from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, StateError, WriteError
 from aqe_plugin.install.journal import (
     SCHEMA_VERSION,
     Action,
@@ -68,20 +68,13 @@ class Proposal:
         return self.before == self.after
 
 
-def propose_install(where: Where, jar: str | None, mode: str | None) -> Proposal:
+def propose_install(where: Where, jar: str, mode: str | None) -> Proposal:
     """Installs the plugin with ``jar``.
 
     Args:
-        jar: ``None`` for a running session, which must have loaded the plugin.
         mode: ``None`` keeps the mode that is set; see :func:`plan_install`.
-
-    Raises:
-        SessionError: the session's application has not loaded the plugin.
     """
     target = read_target(where)
-    missing = target.store.why_not_loaded()
-    if missing:
-        raise SessionError(missing)
     plan = plan_install(target.conf, jar, mode, target.store.name)
     after = plan.after.render() if plan.changes else target.content
     return Proposal(Action.INSTALL, target.store, target.content, after, plan.changes)

@@ -61,7 +61,6 @@ def status_of(where: Where) -> InstallStatus:
     conf = target.conf.items()
     listed = entries_of(conf.get(PLUGINS_KEY)).count(PLUGIN_CLASS)
     jars = tuple(_jar(entry, target.conf.runs_on_this_machine) for entry in our_jars(target.conf))
-    missing = target.store.why_not_loaded()
     problems = [check.finding for check in conf_checks(listed, jars) if not check.ok]
     settings = tuple(SettingStatus(key, value, problem) for key, value, problem in set_keys(conf))
     wrong = [setting.key for setting in settings if stops_decisions(setting.key, setting.problem)]
@@ -72,12 +71,12 @@ def status_of(where: Where) -> InstallStatus:
     return InstallStatus(
         file=target.store.name,
         exists=target.content is not None,
-        installed=(listed == 1 and len(jars) == 1) if missing is None else not missing,
-        plugin_listed=listed > 0 or missing == "",
+        installed=listed == 1 and len(jars) == 1,
+        plugin_listed=listed > 0,
         jars=jars,
         mode=conf.get(MODE_KEY),
         settings=settings,
-        problems=(*problems, *([missing] if missing else []), *([] if is_remark else adaptive_said)),
+        problems=(*problems, *([] if is_remark else adaptive_said)),
         remarks=(
             *target.conf.remarks(),
             *([f"{', '.join(wrong)}: not allowed. {AS_IF_OFF}"] if wrong else []),

@@ -1,8 +1,9 @@
 """What the plugin says that Spark would do by itself is what Spark does, join by join, in the queries of TPC-DS.
 
-`make test-lines` runs it on every line, at scale 1: every query once in mode `observe`, whose decisions predict, and once
-in mode `off`, whose final plans show it. Joins are paired by their kind and the columns of their keys. Joins of which AQE
-left out one side, such as those of an empty side, are in no final plan; of others the plugin makes no prediction.
+`make test-lines` runs it on every line, at scale 1: every query once in mode `observe`, whose decisions predict, and
+once in mode `off`, whose final plans show it. Joins are paired by their kind and the columns of their keys. Joins of
+which AQE left out one side, such as those of an empty side, are in no final plan; of others the plugin makes no
+prediction.
 """
 
 import json

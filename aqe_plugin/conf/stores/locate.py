@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.conf.stores.file_store import CONF_FILE, Where, require_folder, store_of
-from aqe_plugin.conf.stores.session_address import SCHEME
-from aqe_plugin.conf.stores.session_store import open_session
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConfError, TargetError
 
 # The scheme of a target on a Kubernetes API server.
 LIVE = "kubernetes:"
+_SESSION = "sc:"
 _CORE_JAR = re.compile(r"spark-core_[\d.]+-(?P<version>\d.*)\.jar")
 
 
@@ -55,11 +55,12 @@ def find_target(
         from aqe_plugin.conf.stores.kubernetes_store import open_store
 
         return open_store(str(file), environment, say)
-    if file is not None and str(file).startswith(SCHEME):
-        return open_session(str(file), environment, say)
-    if file is not None and str(file).strip().lower().startswith((LIVE, SCHEME)):
+    if file is not None and str(file).strip().lower().startswith(LIVE):
+        raise ConfError(f"{file}: an address begins with {LIVE}, in small letters and with no space before.")
+    if file is not None and str(file).lower().startswith(_SESSION):
         raise ConfError(
-            f"{file}: an address begins with {LIVE} or {SCHEME}/, in small letters and with no space before."
+            f"{without_credentials(str(file))}: a running session is no target; its owner sets its keys there "
+            "(AqePlugin(spark), spark.conf or SET), and the server's conf is one."
         )
     if file is not None:
         found = file.resolve()

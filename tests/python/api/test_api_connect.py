@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pyspark
 import pytest
@@ -13,9 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from api_sessions import CONFS, AnySession, aqe, items, plan_of, sales, write_tables
 from aqe_plugin import AqePlugin, jar_for
-from aqe_plugin.conf.keys import MODE_KEY
-from commands import Answer
-from samples import query_lines, write_log
 from spark_servers import free_port, with_the_plugin
 
 __all__ = ["aqe", "items", "plan_of", "sales"]
@@ -79,84 +74,3 @@ class TestConnect(AnySession):
             assert aqe.thresholds.broadcast_max_memory_bytes == 256 * 1024**2
         assert spark.conf.get("spark.aqePlugin.mode", None) is None
         assert aqe.thresholds.broadcast_max_memory_bytes == 128 * 1024**2
-
-
-class TestRunningSession:
-    """The same server's sessions as targets of the command line."""
-
-    @pytest.fixture
-    def owner(self, port: int) -> Iterator[SparkSession]:
-        """Somebody's session, which goes on while commands join it."""
-        from pyspark.sql.connect.session import SparkSession as ConnectSession
-
-        url = f"sc://127.0.0.1:{port}/;user_id=ann;session_id={uuid4()}"
-        session: SparkSession = ConnectSession(connection=url)  # type: ignore[assignment]
-        session.conf.set("spark.sql.shuffle.partitions", "3")
-        yield session
-        session.stop()
-
-    @pytest.fixture
-    def target(self, owner: SparkSession, port: int) -> str:
-        return f"sc://127.0.0.1:{port}/;user_id=ann;session_id={owner.session_id}"  # type: ignore[attr-defined]
-
-    def test_a_session_is_verified_after_install_and_restored_by_rollback(
-        self, answer: Answer, owner: SparkSession, target: str
-    ) -> None:
-        assert answer("install", "--target", target, "--mode", "observe", "--yes")[0] == 0
-        assert owner.conf.get(MODE_KEY) == "observe"
-        code, out, err = answer("status", "--target", target, "--format", "json")
-        assert (code, json.loads(out)["installed"], json.loads(out)["mode"]) == (0, True, "observe"), err
-        code, out, err = answer("verify", "--target", target, "--format", "json")
-        checks = [json.loads(line) for line in out.splitlines()]
-        assert [(check["name"], check["verdict"]) for check in checks] == [
-            ("plugin", "ok"),
-            ("mode", "ok"),
-            ("rows", "ok"),
-            ("deciding", "ok"),
-        ]
-        assert code == 0, err
-        assert answer("rollback", "--target", target, "--yes")[0] == 0
-        assert owner.conf.get(MODE_KEY, None) is None
-        assert owner.conf.get("spark.sql.shuffle.partitions") == "3"
-
-    def test_uninstall_unsets_the_installed_keys_and_purge_all(
-        self, answer: Answer, owner: SparkSession, target: str
-    ) -> None:
-        owner.conf.set("spark.aqePlugin.filter.maxPassRate", "0.2")
-        assert answer("install", "--target", target, "--yes")[0] == 0
-        assert answer("uninstall", "--target", target, "--yes")[0] == 0
-        assert owner.conf.get(MODE_KEY, None) is None
-        assert owner.conf.get("spark.aqePlugin.filter.maxPassRate") == "0.2"
-        assert answer("uninstall", "--target", target, "--purge", "--yes")[0] == 0
-        assert owner.conf.get("spark.aqePlugin.filter.maxPassRate", None) is None
-
-    def test_apply_sets_a_chosen_value_in_the_session(
-        self, answer: Answer, owner: SparkSession, target: str, folder: Path
-    ) -> None:
-        log = write_log(folder / "app", query_lines())
-        asked = ("--set", "spark.aqePlugin.filter.maxPassRate=0.4")
-        assert answer("apply", str(log), "--target", target, *asked, "--yes")[0] == 0
-        assert owner.conf.get("spark.aqePlugin.filter.maxPassRate") == "0.4"
-        code, _, err = answer("apply", str(log), "--target", target, "--set", "spark.aqePlugin.decisions.keptQueries=5")
-        assert (code, "is under way" in err) == (7, True)
-        assert answer("rollback", "--target", target, "--yes")[0] == 0
-        assert owner.conf.get("spark.aqePlugin.filter.maxPassRate", None) is None
-
-    def test_verify_fails_on_a_value_that_is_not_allowed(
-        self, answer: Answer, owner: SparkSession, target: str
-    ) -> None:
-        owner.conf.set("spark.aqePlugin.filter.maxPassRate", "7")
-        code, out, _ = answer("verify", "--target", target)
-        assert code == 3
-        assert "7: not allowed: expected a number from 0 to 1" in out
-
-    def test_a_session_that_has_ended_or_is_another_users_is_not_started(
-        self, answer: Answer, owner: SparkSession, target: str, port: int
-    ) -> None:
-        code, _, err = answer("status", "--target", target.replace("user_id=ann", "user_id=bob"))
-        assert (code, "has no such session of user 'bob'" in err) == (4, True)
-        unknown = f"sc://127.0.0.1:{port}/;user_id=ann;session_id={uuid4()}"
-        assert [answer("status", "--target", unknown)[0] for _ in range(2)] == [4, 4]
-        owner.stop()
-        code, _, err = answer("install", "--target", target, "--yes")
-        assert (code, "has no such session of user 'ann': it has ended" in err) == (4, True)

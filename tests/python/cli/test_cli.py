@@ -320,7 +320,7 @@ def test_help_is_whole_on_a_narrow_terminal(answer: Answer, monkeypatch: pytest.
     assert not any(re.search(r"\w\.\.\.|\w\u2026", text.replace("logs...", "")) for text in told.values())
     for part in ("--history-running-every", "those below [apply] in the settings file"):
         assert part in " ".join(told["run"].split())
-    assert "(sc://HOST:PORT/;session_id=UUID)" in told["install"]
+    assert "(kubernetes:NAMESPACE/KIND/NAME)" in told["install"]
     assert "  Example: aqe-plugin explain /tmp/spark-events --query 7 --why\n" in told["explain"]
     assert "--yes  " in told["install"]
 

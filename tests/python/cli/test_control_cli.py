@@ -403,11 +403,16 @@ def test_every_command_has_help(command: str, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["Kubernetes:spark/configmap/conf", " kubernetes:spark/configmap/conf", "SC://h:1/"]
+    ("address", "why"),
+    [
+        ("Kubernetes:spark/configmap/conf", "an address begins with kubernetes:, in small letters"),
+        (" kubernetes:spark/configmap/conf", "an address begins with kubernetes:, in small letters"),
+        ("sc://h:1/;session_id=x;token=hunter2", "a running session is no target"),
+    ],
 )
-def test_an_address_in_another_spelling_is_no_file(address: str, answer: Answer) -> None:
+def test_an_address_that_is_none_is_no_file(address: str, why: str, answer: Answer) -> None:
     code, _, err = answer("status", "--target", address)
-    assert (code, "an address begins with kubernetes: or sc://, in small letters" in err) == (5, True), err
+    assert (code, why in err, "hunter2" in err) == (5, True, False), err
 
 
 def test_a_file_that_is_no_text_is_no_conf(conf: Path, answer: Answer) -> None:

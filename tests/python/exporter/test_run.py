@@ -284,20 +284,6 @@ def test_rollouts_keep_the_target_that_the_daemon_found(
     assert schedule.shown == (*schedule.words, "--target", str(tmp_path / target))
 
 
-def test_the_journal_names_a_session_without_its_token(
-    tmp_path: Path, answer: Answer, schedules: list[tuner.Schedule]
-) -> None:
-    session = "sc://spark:15002/;session_id=0c0a7e5e-6e0a-4a3a-9a39-0d5b3f1f0f00"
-    settings = tmp_path / "mine.toml"
-    settings.write_text(f'[apply]\ntarget = "{session};token=hunter2"\n')
-    words = ("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1", "--apply")
-    assert answer("--config", str(settings), *words)[0] == 0
-    (schedule,) = schedules
-    assert schedule.environment["AQE_PLUGIN__APPLY__TARGET"] == f"{session};token=hunter2"
-    assert schedule.shown[-2:] == ("--target", f"{session};token=(hidden)")
-    assert "hunter2" not in " ".join(schedule.words)
-
-
 def test_the_journal_names_an_address_of_logs_without_its_password() -> None:
     schedule = tuner.Schedule(("recommend", "s3a://key:hunter2@bucket/logs"), 3600)
     assert schedule.shown == ("recommend", "s3a://(hidden)@bucket/logs")
