@@ -11,12 +11,12 @@ class WrittenFilesSuite extends AnyFunSuite with TableFormats {
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
-    table("facts", "SELECT id, CAST(id % 2000 AS int) AS k, CAST(id % 5 AS int) AS p, uuid() AS word FROM range(40000)", files = 16)
+    table("facts", "SELECT id, CAST(id % 2000 AS int) AS k, CAST(id % 5 AS int) AS p, uuid() AS word FROM range(10000)", files = 8)
     table("dims", "SELECT CAST(id AS int) AS k, CAST(id % 100 AS int) AS g, 'd' || id AS name FROM range(2000)")
     table("more", "SELECT CAST(id AS int) AS p, CAST(id % 100 AS int) AS h FROM range(2000)")
   }
 
-  /** The facts are read by 16 tasks, of which AQE makes one or two after a shuffle. Dimensions are not broadcast at first. */
+  /** The facts are read by eight tasks, of which AQE makes one or two after a shuffle. Dimensions are not broadcast at first. */
   private val Conf = Seq(
     "spark.sql.files.maxPartitionBytes" -> "100k",
     "spark.sql.files.openCostInBytes" -> "100k",

@@ -71,7 +71,12 @@ class ForeignNodesSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a rule of another engine that fails when the plugin asks it changes nothing") {
-    withEngine("columnar", "failing")(assert(filtered(sameRows(spark.sql(Query))) == Seq("parquet-fact(k)")))
+    // It takes plans of stages alone, of which AQE makes one.
+    val expected = withoutPlugin(spark.sql(Query))
+    withEngine("columnar", "failing") {
+      val result = withPlugin(spark.sql(Query))
+      assert(result.rows == expected && filtered(result) == Seq("parquet-fact(k)"))
+    }
   }
 
   test("no strategy is chosen, however small the measured build side") {

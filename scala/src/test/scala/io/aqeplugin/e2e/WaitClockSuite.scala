@@ -60,7 +60,7 @@ class WaitClockSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a probe side starts when its build side leaves slots idle for longer than it would save") {
-    val ran = run("one_file", sleepMillis = 250)
+    val ran = run("one_file", sleepMillis = 150)
     val wait = waitOf(ran)
     assert(filtered(ran).isEmpty && !wait.path("waits").asBoolean, wait)
     assert(reasonOf(wait) == ("WAIT_RELEASED" -> "spark.aqePlugin.wait.savingShare"), wait)
@@ -132,7 +132,7 @@ class WaitClockSuite extends AnyFunSuite with PluginSession {
       )
       WaitClockSuite.SleepMillis.set(0)
       val expected = withoutPlugin(both)
-      WaitClockSuite.SleepMillis.set(250)
+      WaitClockSuite.SleepMillis.set(150)
       val result = ran(both)
       assert(result.rows == expected && filtered(result) == Seq("parquet-facts(id)"), result.plan)
     }
