@@ -96,7 +96,7 @@ def print_status(status: InstallStatus, console: Console) -> None:
         ("file", Text(visible(status.file) + ("" if status.exists else " (does not exist)"))),
         ("plugin", state),
         *(("jar", _jar_in_words(jar)) for jar in status.jars),
-        ("mode", Text(visible(status.mode) if status.mode is not None else "not set (apply is the default)")),
+        *([("mode", _mode_in_words(status))] if status.mode is not None or status.plugin_listed else []),
     ]
     for name, value in rows:
         console.print(Text(f"{name:<8}").append(value))
@@ -143,6 +143,10 @@ def _digest(name: str | None) -> str:
 
 def _change_in_words(change: Change) -> tuple[str, str]:
     return "removed" if change.new is None else "added" if change.old is None else "changed", visible(change.key)
+
+
+def _mode_in_words(status: InstallStatus) -> Text:
+    return Text("not set (apply is the default)" if status.mode is None else visible(status.mode))
 
 
 def _jar_in_words(jar: JarStatus) -> Text:

@@ -37,7 +37,7 @@ object ReasonExamples {
     case TooFewRows         => "The scan produces 5,000 rows; `filter.minProbeRows` is 20,000."
     case FilterTooBig       => "80 million keys need a Bloom filter of 111 MB at 1 % false positives; `filter.maxBytes` is 64 MB."
     case JoinType           => "`fact LEFT JOIN returns`: a fact row without a return stays in the answer."
-    case UnsupportedKeyType => "The key is an array or a time, or a struct of nothing else."
+    case UnsupportedKeyType => "The key is an array, or a struct of nothing else."
     case KeyNotPlain        => "`ON a.x + a.y = b.k` reads two columns, and `ON my_function(a.x) = b.k` calls a function of a user's."
     case NonDeterministic   =>
       "`ORDER BY score LIMIT 10` with two rows tied at position 10: a run after the loss of an executor may return the other row."
