@@ -73,7 +73,8 @@ def spark_jvm() -> None:
     from pyspark import SparkContext, __version__
 
     with pytest.MonkeyPatch.context() as patch:
-        options = f"--driver-memory 3g --jars {shlex.quote(str(jar_for(__version__)))} pyspark-shell"
+        memory = os.environ.get("AQE_PLUGIN_DRIVER_MEMORY", "3g")
+        options = f"--driver-memory {memory} --jars {shlex.quote(str(jar_for(__version__)))} pyspark-shell"
         patch.setenv("PYSPARK_SUBMIT_ARGS", options)
         SparkContext._ensure_initialized()
 
