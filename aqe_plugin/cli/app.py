@@ -14,7 +14,6 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from aqe_plugin.cli.apply import apply
 from aqe_plugin.cli.calibrate import calibrate
 from aqe_plugin.cli.config import completion, config
 from aqe_plugin.cli.install import (
@@ -29,6 +28,7 @@ from aqe_plugin.cli.install import (
 from aqe_plugin.cli.log_options import LOGS_HELP, AddressOption, ApplicationsOption, HadoopConfOption, PortOption
 from aqe_plugin.cli.pipeline import pipeline
 from aqe_plugin.cli.recommend import recommend_command
+from aqe_plugin.cli.rollout import rollout
 from aqe_plugin.cli.run import run
 from aqe_plugin.cli.settings import PATH, message_with_value, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
@@ -239,7 +239,7 @@ for command in (rollback, uninstall, history):
     app.command()(command)
 app.command("recommend")(recommend_command)
 app.command()(calibrate)
-app.command()(apply)
+app.command()(rollout)
 app.add_typer(config)
 app.command()(completion)
 app.add_typer(pipeline)

@@ -44,14 +44,14 @@ def calibrate(
     ] = None,
     output: Annotated[
         FindingsFormat,
-        typer.Option("--format", help="A table, JSON, or lines of a conf for `aqe-plugin apply --values`."),
+        typer.Option("--format", help="A table, JSON, or lines of a conf for `aqe-plugin rollout --values`."),
     ] = FindingsFormat.TABLE,
 ) -> None:
     """Measure on this cluster what the work of a join costs, and propose the coefficients of the price.
 
     Makes tables, and runs joins, shuffles, sorts and scans over them, each join forced to each of its options, in
     rounds. The cluster should do nothing else meanwhile. The session has the settings of spark-defaults.conf. Nothing
-    is changed: `aqe-plugin apply --values FILE` rolls the values out.
+    is changed: `aqe-plugin rollout --values FILE` rolls the values out.
 
     Example: aqe-plugin calibrate --format conf > calibrated.conf
     """

@@ -1,4 +1,4 @@
-"""Where `recommend` and `apply` take past queries from, event logs or tables, and what decides these queries again."""
+"""Past queries for `recommend` and `rollout`, from event logs or tables, and what decides these queries again."""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ def run(
         float | None,
         typer.Option(min=0.01, max=24 * 365, help="Hours between two runs of recommend; without it there are none."),
     ] = None,
-    apply: Annotated[
+    rollout: Annotated[
         bool,
         typer.Option(
-            "--apply",
-            help="Run apply --yes instead of recommend: one ring at a time, and back when it does harm. Its options, "
-            "such as target, are those below [apply] in the settings file.",
+            "--rollout",
+            help="Run rollout --yes instead of recommend: one ring at a time, and back when it does harm. Its options, "
+            "such as target, are those below [rollout] in the settings file.",
         ),
     ] = False,
     hadoop_conf: HadoopConfOption = None,
@@ -87,8 +87,8 @@ def run(
     access = None
     if is_url(source):
         access = access_of(source, history_user, history_password, history_token, history_running_every)
-    words = _tuning_words(source, tune_every, apply)
-    target = _target_of_apply(context) if apply else ""
+    words = _tuning_words(source, tune_every, rollout)
+    target = _target_of_rollout(context) if rollout else ""
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.exporter.daemon.run import serve_for_good
     from aqe_plugin.exporter.daemon.tuner import Schedule
@@ -133,32 +133,32 @@ def _tuning_environment(settings: Path | None, hadoop_conf: Sequence[str], targe
         CONFIG_VARIABLE: "" if settings is None else str(settings.absolute()),
         f"{PREFIX}HADOOP_CONF": json.dumps(list(hadoop_conf)) if hadoop_conf else "",
         # Kept for every run, whatever the settings say by then; an address may hold a token.
-        f"{PREFIX}APPLY__TARGET": target,
+        f"{PREFIX}ROLLOUT__TARGET": target,
     }
     return {name: value for name, value in environment.items() if value}
 
 
-def _target_of_apply(context: typer.Context) -> str:
-    """The target that the settings of ``apply`` and the environment name: an address, or the path of a file.
+def _target_of_rollout(context: typer.Context) -> str:
+    """The target that the settings of ``rollout`` and the environment name: an address, or the path of a file.
 
     Raises:
         ConfError: they name none, or one whose application each change restarts.
         TargetError: the folder of ``spark-home`` does not exist.
     """
-    settings = (context.find_root().default_map or {}).get("apply", {})
+    settings = (context.find_root().default_map or {}).get("rollout", {})
     target, home = settings.get("target"), settings.get("spark_home")
     # A server that is away now may be there when the command runs.
     if target is not None and target.startswith(LIVE):
         if parse_address(target).kind.restarts:
             raise ConfError(
-                f"--apply: each step of a rollout would restart {target} and end its present run. Name a ConfigMap "
-                "that applications read when they start, or take each step by hand: aqe-plugin apply."
+                f"--rollout: each step of a rollout would restart {target} and end its present run. Name a ConfigMap "
+                "that applications read when they start, or take each step by hand: aqe-plugin rollout."
             )
         return str(target)
     return str(find_target(target and Path(target), home and Path(home), os.environ))
 
 
-def _tuning_words(source: str, every_hours: float | None, apply: bool) -> tuple[str, ...]:
+def _tuning_words(source: str, every_hours: float | None, rollout: bool) -> tuple[str, ...]:
     """The command that tunes, as its words; its other options are settings.
 
     Raises:
@@ -166,12 +166,12 @@ def _tuning_words(source: str, every_hours: float | None, apply: bool) -> tuple[
         ExtraMissingError: tuning needs PySpark.
     """
     if every_hours is None:
-        if apply:
-            raise ConfError("--apply is for tuning: give --tune-every HOURS as well.")
+        if rollout:
+            raise ConfError("--rollout is for tuning: give --tune-every HOURS as well.")
         return ()
     if is_url(source):
         raise ConfError("--tune-every reads a folder of event logs; a History Server is only watched.")
     if find_spec("pyspark") is None:
         raise ExtraMissingError(f"--tune-every needs PySpark: {install_command('spark')}.")
-    command = ("apply", source, "--yes", "--why", "aqe-plugin run") if apply else ("recommend", source)
+    command = ("rollout", source, "--yes", "--why", "aqe-plugin run") if rollout else ("recommend", source)
     return (*command, "--format", "json")

@@ -4,7 +4,7 @@
 
     event logs -> ingest -> attempts, queries, decisions, outcomes, rejected
                                      |
-                                     +-> history -> recommend, apply
+                                     +-> history -> recommend, rollout
                                      +-> aggregate -> fingerprint_days, join_days -> report
 
 A job consists of Spark's own functions from table to table. Python runs only on the driver, and only the rows of a page

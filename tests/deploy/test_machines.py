@@ -24,7 +24,7 @@ from tests.deploy.prometheus_server import DEPLOY
 ROOT = DEPLOY.parent
 CONFS = [DEPLOY / "standalone" / "spark-defaults.conf", DEPLOY / "yarn" / "spark-defaults.conf"]
 UNIT = DEPLOY / "standalone" / "aqe-plugin-exporter.service"
-APPLY_DROP_IN = UNIT.with_name(f"{UNIT.name}.d") / "apply.conf"
+ROLLOUT_DROP_IN = UNIT.with_name(f"{UNIT.name}.d") / "rollout.conf"
 DOCKERFILE = (DEPLOY / "docker" / "Dockerfile").read_text()
 REQUIREMENTS = (DEPLOY / "docker" / "requirements.txt").read_text()
 PROJECT = ProjectMetadata(str(ROOT), PluginManager()).core
@@ -77,8 +77,8 @@ def test_the_unit_starts_the_exporter_as_the_command_line_takes_it(answer: Answe
     code, _, err = answer(*(word.replace("/var/log/spark-events", "/no/such/folder") for word in words))
     assert (code, err) == (4, "/no/such/folder: no such folder; give the folder that spark.eventLog.dir names.\n")
     assert entries(CONFS[0])["spark.eventLog.dir"] == f"file://{words[1]}"
-    (rollouts,) = [one for one in setting(APPLY_DROP_IN, "ExecStart") if one]
-    assert shlex.split(rollouts) == [*shlex.split(start), "--tune-every", "24", "--apply"]
+    (rollouts,) = [one for one in setting(ROLLOUT_DROP_IN, "ExecStart") if one]
+    assert shlex.split(rollouts) == [*shlex.split(start), "--tune-every", "24", "--rollout"]
     # The one folder that the unit may write.
     (state,) = unit_lines("StateDirectory")
     assert Path(words[words.index("--checkpoint") + 1]).parent == Path("/var/lib") / state

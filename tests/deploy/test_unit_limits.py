@@ -29,7 +29,7 @@ from samples import write_log
 from tests.deploy.prometheus_server import DEPLOY
 
 UNIT = DEPLOY / "standalone" / "aqe-plugin-exporter.service"
-JVM, APPLY = (UNIT.with_name(f"{UNIT.name}.d") / name for name in ("jvm.conf", "apply.conf"))
+JVM, APPLY = (UNIT.with_name(f"{UNIT.name}.d") / name for name in ("jvm.conf", "rollout.conf"))
 UNITS = {"M": 2**20, "G": 2**30}
 # prctl(2), since Linux 6.3: what systemd refuses by a filter of system calls.
 SET_MDWE, REFUSE_EXEC_GAIN = 65, 1
@@ -211,12 +211,12 @@ def test_the_drop_in_for_rollouts_changes_its_target_under_its_limits(
         assert api.kubeconfig(credentials).name == "kubeconfig"
         (confs / "spark-defaults.conf").write_text("spark.master yarn\n")
         target = str(confs / "spark-defaults.conf") if kind == "file" else "kubernetes:spark/configmap/conf"
-        environment |= {"AQE_PLUGIN__APPLY__TARGET": target, "HOME": "/nonexistent", "TMPDIR": str(temporary)}
+        environment |= {"AQE_PLUGIN__ROLLOUT__TARGET": target, "HOME": "/nonexistent", "TMPDIR": str(temporary)}
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         where = interrupted_rollout(target, environment)
         writable = (state, temporary, *([confs] if kind == "file" else []))
-        tunes = ("--tune-every", "1", "--apply")
+        tunes = ("--tune-every", "1", "--rollout")
         with (
             under(UNIT, JVM, APPLY, writable=writable) as limit,
             daemon(tmp_path / "logs", state / "checkpoint.db", *tunes, preexec_fn=limit) as running,

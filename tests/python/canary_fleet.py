@@ -89,5 +89,5 @@ class Applications:
 def applications(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Applications:
     made = Applications(tmp_path)
     monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", made.replay)
-    monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, made.now))
+    monkeypatch.setattr("aqe_plugin.cli.rollout.actor", lambda why: Actor("ann@host", why, made.now))
     return made

@@ -1,4 +1,4 @@
-"""A simulated fleet with its conf and event logs, and ``apply`` on it."""
+"""A simulated fleet with its conf and event logs, and ``rollout`` on it."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class Cluster:
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster(tmp_path, DEAR_BROADCASTS)
     monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", made.replay)
-    monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, made.now))
+    monkeypatch.setattr("aqe_plugin.cli.rollout.actor", lambda why: Actor("ann@host", why, made.now))
     return made
 
 
 def step(cluster: Cluster, answer: Answer, *words: str) -> dict[str, Any]:
     code, out, err = answer(
-        "apply", str(cluster.logs), "--target", str(cluster.target), "--format", "json", "--yes", *words
+        "rollout", str(cluster.logs), "--target", str(cluster.target), "--format", "json", "--yes", *words
     )
     assert code == 0, err
     found: dict[str, Any] = json.loads(out)

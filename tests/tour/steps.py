@@ -104,12 +104,12 @@ def tour(folder: Path, data: Path, prometheus: Path, report: Callable[[str], Non
         scraped = _first_scrape(server)
         good = conf.read_bytes()
         asked = " ".join(f"--set {value}" for value in BAD_VALUES)
-        take("bad value", f"apply --spark-home <SPARK_HOME> --canary-share 0.5 {asked} --yes", **places)
+        take("bad value", f"rollout --spark-home <SPARK_HOME> --canary-share 0.5 {asked} --yes", **places)
         began = time.time()
         for _ in range(_MOST_ROUNDS):
             submit(_APPLICATIONS)
             # Undecided, the rollout stays where it is, and the next nights say more.
-            if "canary -> " in take("roll back", "apply <LOGS> --spark-home <SPARK_HOME> --yes", **places).plain:
+            if "canary -> " in take("roll back", "rollout <LOGS> --spark-home <SPARK_HOME> --yes", **places).plain:
                 break
         report(f"alert: waiting for {ALERT}")
         fired = _first_firing(server)

@@ -1,4 +1,4 @@
-"""Runs ``recommend`` or ``apply`` on a schedule, in a process of its own, and journals the result.
+"""Runs ``recommend`` or ``rollout`` on a schedule, in a process of its own, and journals the result.
 
 The command starts a JVM and holds the history of all logs in memory; the daemon's memory limit is for neither.
 """
@@ -99,7 +99,7 @@ class Tuner:
             self._log.error("tuning not carried out", error=str(error))
 
     def close(self) -> None:
-        """Stops the command if it runs; the next ``apply`` finishes a step that was cut off."""
+        """Stops the command if it runs; the next ``rollout`` finishes a step that was cut off."""
         if self._running is not None:
             self._running.process.terminate()
             try:

@@ -41,7 +41,7 @@ def begin(
 def why_not_tried(key: str, value: str) -> str:
     """Why no rollout can try ``key`` = ``value``, empty when one can."""
     if key.startswith(CANARY):
-        return "apply sets the canary's keys itself. Name the key to try and --canary-share"
+        return "rollout sets the canary's keys itself. Name the key to try and --canary-share"
     return problem_of_change(key, value)
 
 

@@ -171,7 +171,7 @@ def step_before_last(steps: Sequence[RolloutStep], file: Where) -> RolloutStep:
         raise StateError(
             f"{_path(file)}: a line is missing or damaged: rollout no. {number} has no step before its last one, which "
             "was interrupted. Restore this file from a backup. Without a backup, check the values of "
-            f"{store.name}, correct them if need be, and move this file away{store.other_copies}; the next apply "
+            f"{store.name}, correct them if need be, and move this file away{store.other_copies}; the next rollout "
             "begins anew."
         )
     return steps[-2]
@@ -193,7 +193,7 @@ def write(file: Where, line: RolloutStep | Look) -> None:
 
 _BEGIN_ANEW = (
     "end a rollout that is under way with the version that began it, or remove its canary.* keys from the target; "
-    "then move this file away{copies}; the next apply begins anew"
+    "then move this file away{copies}; the next rollout begins anew"
 )
 
 

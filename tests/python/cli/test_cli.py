@@ -315,10 +315,10 @@ def test_help_lists_every_command_and_the_exit_codes(answer: Answer) -> None:
 
 def test_help_is_whole_on_a_narrow_terminal(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    told = {command: answer(*command.split(), "--help")[1] for command in ("", "run", "install", "apply", "explain")}
+    told = {command: answer(*command.split(), "--help")[1] for command in ("", "run", "install", "rollout", "explain")}
     # Only what may be repeated, and a path in an example, have dots.
     assert not any(re.search(r"\w\.\.\.|\w\u2026", text.replace("logs...", "")) for text in told.values())
-    for part in ("--history-running-every", "those below [apply] in the settings file"):
+    for part in ("--history-running-every", "those below [rollout] in the settings file"):
         assert part in " ".join(told["run"].split())
     assert "(kubernetes:NAMESPACE/KIND/NAME)" in told["install"]
     assert "  Example: aqe-plugin explain /tmp/spark-events --query 7 --why\n" in told["explain"]
@@ -333,8 +333,8 @@ def test_an_option_that_stands_before_the_command_is_named(answer: Answer) -> No
 def test_a_value_is_refused_in_plain_words_that_name_it(answer: Answer) -> None:
     for words, said in (
         (("export", "x", "--port", "abc"), "'--port': 'abc' is not allowed: expected a whole number."),
-        (("apply", "x", "--canary-share", "3"), "'--canary-share': '3' is not allowed: expected at most 0.999."),
-        (("apply", "x", "--canary-share", "x"), "'--canary-share': 'x' is not allowed: expected a number."),
+        (("rollout", "x", "--canary-share", "3"), "'--canary-share': '3' is not allowed: expected at most 0.999."),
+        (("rollout", "x", "--canary-share", "x"), "'--canary-share': 'x' is not allowed: expected a number."),
     ):
         code, _, err = answer(*words)
         assert (code, said in err) == (2, True), err

@@ -65,7 +65,7 @@ def test_bash_offers_every_command(script: Path) -> None:
     assert offered(script, "expl") == {"explain"}
 
 
-@pytest.mark.parametrize("command", ["explain", "run", "doctor", "apply"])
+@pytest.mark.parametrize("command", ["explain", "run", "doctor", "rollout"])
 def test_bash_offers_every_option_of_a_command_but_no_secret(command: str, script: Path) -> None:
     mine = [one for one in SETTINGS if one.command == command]
     switched_off = {name for one in mine for name in one.option.secondary_opts}

@@ -138,7 +138,7 @@ def test_uninstall_names_the_keys_of_the_plugin_that_it_leaves(
     target = ("--target", str(conf))
     answer("install", *target, "--jar", jar, "--yes")
     rate = "spark.aqePlugin.filter.maxPassRate=0.5"
-    assert answer("apply", *target, "--set", rate, "--canary-share", "0.1", "--yes")[0] == 0
+    assert answer("rollout", *target, "--set", rate, "--canary-share", "0.1", "--yes")[0] == 0
     conf.write_text(conf.read_text().replace("canary.share 0.1", "canary.share 0.2"))
     code, _, err = answer("uninstall", *target, *yes)
     left = "Left, because somebody else set or changed them: spark.aqePlugin.canary.share = 0.2. --purge removes"

@@ -25,7 +25,7 @@ KNOWN = {
     "uninstall": ("table", "json", "diff", "patch"),
     "history": ("table", "json"),
     "recommend": ("table", "json", "conf"),
-    "apply": ("table", "json", "patch"),
+    "rollout": ("table", "json", "patch"),
     "config-show": ("table", "json"),
 }
 

@@ -132,7 +132,7 @@ def test_the_environment_wins_over_the_file_and_one_command_over_all(toml: Path)
         ("MAX_STEP", "nan", 'MAX_STEP = "nan" is not allowed: .*10'),
         ("EXPROT__PORT", "1", r"EXPROT__PORT: no such setting; did you mean AQE_PLUGIN__EXPORT__PORT\?"),
         ("ZZZ", "1", r"ZZZ: no such setting; aqe-plugin config show lists every setting\."),
-        ("APPLY__SET", "x=1", r'APPLY__SET = "x=1" is not allowed: expected a list such as \["a", "b"\]\.'),
+        ("ROLLOUT__SET", "x=1", r'ROLLOUT__SET = "x=1" is not allowed: expected a list such as \["a", "b"\]\.'),
     ],
 )
 def test_a_wrong_variable_is_refused_with_what_is_allowed(variable: str, value: str, message: str) -> None:
@@ -150,7 +150,7 @@ def test_a_wrong_variable_is_refused_with_what_is_allowed(variable: str, value: 
         ("[exprot]\nport = 1", r"\[exprot\] port: no such setting; did you mean \[export\] port\?"),
         ("max_step = 2", r"max_step: no such setting; did you mean max-step\?"),
         ("yes = true", r"yes: no such setting; did you mean \[\w+\] yes\?"),
-        ("[apply]\nset = 'x=1'", r'\[apply\] set = "x=1" is not allowed: expected a list such as \["a", "b"\]\.'),
+        ("[rollout]\nset = 'x=1'", r'\[rollout\] set = "x=1" is not allowed: expected a list such as \["a", "b"\]\.'),
         ("[export.port]\nx = 1", r'\[export\] port = {"x": 1} is not allowed: expected one value\.'),
         ("[export]\naddress = ['a']", r'\[export\] address = \["a"\] is not allowed: expected one value\.'),
     ],
@@ -234,7 +234,7 @@ def test_config_show_hides_every_secret(answer: Answer, monkeypatch: pytest.Monk
     }.items():
         monkeypatch.setenv(f"AQE_PLUGIN__{name}", value)
     for words in ((), ("--format", "json")):
-        for command, secrets in (("run", 3), ("apply", 2)):
+        for command, secrets in (("run", 3), ("rollout", 2)):
             code, out, _ = answer("config", "show", command, *words)
             assert (code, "hunter2" in out, "http://minio:9000" in out) == (0, False, True)
             assert out.count("(hidden)") == secrets

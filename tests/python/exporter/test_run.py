@@ -137,8 +137,8 @@ def test_wrong_options_are_errors(tmp_path: Path, answer: Answer) -> None:
     assert (code, err) == (6, f"Port {port} is in use on 127.0.0.1: choose another with --port.\n")
     code, _, err = answer("run", str(tmp_path / "nowhere"), *checkpoint)
     assert (code, err) == (4, f"{tmp_path}/nowhere: no such folder; give the folder that spark.eventLog.dir names.\n")
-    code, _, err = answer("run", str(tmp_path), *checkpoint, "--apply")
-    assert (code, err) == (5, "--apply is for tuning: give --tune-every HOURS as well.\n")
+    code, _, err = answer("run", str(tmp_path), *checkpoint, "--rollout")
+    assert (code, err) == (5, "--rollout is for tuning: give --tune-every HOURS as well.\n")
     code, _, err = answer("run", "http://127.0.0.1:1", *checkpoint, "--tune-every", "1")
     assert (code, err) == (5, "--tune-every reads a folder of event logs; a History Server is only watched.\n")
 
@@ -181,11 +181,11 @@ def test_an_object_that_is_gone_is_said_once_and_looked_for_again(
     path = "/api/v1/namespaces/spark/configmaps/conf"
     monkeypatch.setattr(tuner, "time", SimpleNamespace(time=lambda: clock[0]))
     environment = {
-        "AQE_PLUGIN__APPLY__TARGET": "kubernetes:cm/conf",
+        "AQE_PLUGIN__ROLLOUT__TARGET": "kubernetes:cm/conf",
         "KUBECONFIG": str(api.kubeconfig(tmp_path)),
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }
-    words = ("apply", str(tmp_path / "logs"), "--yes", "--format", "json")
+    words = ("rollout", str(tmp_path / "logs"), "--yes", "--format", "json")
     (tmp_path / "logs").mkdir()
 
     def logged() -> str:
@@ -253,7 +253,7 @@ def schedules(monkeypatch: pytest.MonkeyPatch) -> list[tuner.Schedule]:
 def test_rollouts_without_a_target_are_refused_at_the_start(
     tmp_path: Path, answer: Answer, schedules: list[tuner.Schedule]
 ) -> None:
-    code, _, err = answer("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1", "--apply")
+    code, _, err = answer("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1", "--rollout")
     assert (code, schedules) == (5, [])
     assert err.startswith("Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: ")
 
@@ -263,8 +263,8 @@ def test_rollouts_without_a_target_are_refused_at_the_start(
     [
         ("SPARK_CONF_DIR", "conf", "conf/spark-defaults.conf"),
         ("SPARK_HOME", "spark", "spark/conf/spark-defaults.conf"),
-        ("AQE_PLUGIN__APPLY__TARGET", "mine.conf", "mine.conf"),
-        ("AQE_PLUGIN__APPLY__SPARK_HOME", "", "conf/spark-defaults.conf"),
+        ("AQE_PLUGIN__ROLLOUT__TARGET", "mine.conf", "mine.conf"),
+        ("AQE_PLUGIN__ROLLOUT__SPARK_HOME", "", "conf/spark-defaults.conf"),
     ],
 )
 def test_rollouts_keep_the_target_that_the_daemon_found(
@@ -277,10 +277,10 @@ def test_rollouts_keep_the_target_that_the_daemon_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(variable, str(tmp_path / value))
-    words = ("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1", "--apply")
+    words = ("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1", "--rollout")
     assert answer(*words)[0] == 0
     (schedule,) = schedules
-    assert schedule.environment["AQE_PLUGIN__APPLY__TARGET"] == schedule.target == str(tmp_path / target)
+    assert schedule.environment["AQE_PLUGIN__ROLLOUT__TARGET"] == schedule.target == str(tmp_path / target)
     assert schedule.shown == (*schedule.words, "--target", str(tmp_path / target))
 
 
@@ -306,8 +306,8 @@ def test_an_application_that_each_change_restarts_is_not_tuned_unattended(
     target: str,
     refused: bool,
 ) -> None:
-    monkeypatch.setenv("AQE_PLUGIN__APPLY__TARGET", target)
-    words = ("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1", "--apply")
+    monkeypatch.setenv("AQE_PLUGIN__ROLLOUT__TARGET", target)
+    words = ("run", str(tmp_path), "--checkpoint", "checkpoint.db", "--tune-every", "1", "--rollout")
     code, _, err = answer(*words)
     assert (code, len(schedules)) == ((5, 0) if refused else (0, 1)), err
     assert (f"each step of a rollout would restart {target} and end its present run" in err) is refused
@@ -318,8 +318,8 @@ def test_the_daemon_logs_and_journals_the_target_of_its_rollouts(
 ) -> None:
     folder, checkpoint, conf = tmp_path / "logs", tmp_path / "checkpoint.db", tmp_path / "spark-defaults.conf"
     folder.mkdir()
-    monkeypatch.setenv("AQE_PLUGIN__APPLY__TARGET", str(conf))
-    with daemon(folder, checkpoint, "--tune-every", "1", "--apply") as running:
+    monkeypatch.setenv("AQE_PLUGIN__ROLLOUT__TARGET", str(conf))
+    with daemon(folder, checkpoint, "--tune-every", "1", "--rollout") as running:
         running.wait_until(lambda: "event=tuned exit_code=4" in running.stderr)
         assert running.stderr.count(f"target={conf}") == 1
     found = json.loads((tmp_path / "checkpoint.db.tuning.jsonl").read_text())

@@ -281,7 +281,7 @@ def test_what_a_repository_undid_is_said_so(
         monkeypatch.setenv(name, value)
     api.put(CONFIGMAP, data={"spark-defaults.conf": "spark.aqePlugin.mode apply\n"})
     before = copy.deepcopy(api.objects[CONFIGMAP]["data"])
-    words = ("apply", str(tmp_path), "--target", "kubernetes:cm/conf", "--yes", "--format", "json")
+    words = ("rollout", str(tmp_path), "--target", "kubernetes:cm/conf", "--yes", "--format", "json")
     assert answer(*words, "--set", "spark.aqePlugin.filter.buildTimeout=10")[0] == 0
     api.objects[CONFIGMAP]["metadata"]["labels"] = {"kustomize.toolkit.fluxcd.io/name": "spark"}
     api.put(CONFIGMAP, data=before)

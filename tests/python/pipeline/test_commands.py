@@ -1,4 +1,4 @@
-"""The pipeline's commands, and ``recommend`` and ``apply`` on its tables."""
+"""The pipeline's commands, and ``recommend`` and ``rollout`` on its tables."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_apply_takes_the_same_steps_with_tables_and_with_logs(
     monkeypatch.setattr("aqe_plugin.cli.history_source.local_replay", replay)
     # The newest of the logs began two days later, so the control may still come.
     clock = datetime(2026, 11, 19, tzinfo=timezone.utc)
-    monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, lambda: clock))
+    monkeypatch.setattr("aqe_plugin.cli.rollout.actor", lambda why: Actor("ann@host", why, lambda: clock))
     steps: dict[str, list[str]] = {}
     written: dict[str, list[str]] = {}
     for source in ((str(logs),), ("--decisions", tables)):
@@ -78,7 +78,7 @@ def test_apply_takes_the_same_steps_with_tables_and_with_logs(
         folder.mkdir()
         file = folder / "spark-defaults.conf"
         file.write_text("spark.master yarn\n")
-        words = ["apply", *source, "--target", str(file), "--format", "json", "--yes"]
+        words = ["rollout", *source, "--target", str(file), "--format", "json", "--yes"]
         asked = ("--set", "spark.aqePlugin.filter.maxPassRate=0.4")
         answers = [command(*words), command(*words, *asked), command(*words)]
         assert [code for code, _, _ in answers] == [0, 0, 0], answers
@@ -92,7 +92,7 @@ def test_apply_takes_the_same_steps_with_tables_and_with_logs(
     begun, stayed = (json.loads(out) for out in steps[from_logs][2:])
     assert [(one["before"], one["ring"]) for one in (begun, stayed)] == [("observe", "all"), ("all", "all")]
     assert stayed["why"].startswith("undecided so far: ")
-    assert command("apply", "--target", str(file))[0] == 5
+    assert command("rollout", "--target", str(file))[0] == 5
 
 
 def test_spark_submit_runs_a_job_with_only_the_script_and_the_jar(spark: SparkSession, tmp_path: Path) -> None:

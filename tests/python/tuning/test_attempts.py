@@ -90,7 +90,7 @@ def test_apply_and_recommend_name_what_they_hold_back(cluster: Cluster, answer: 
     cluster.write(cluster.fleet.week(None, 5))
     cluster.write(cluster.fleet.week(DEFAULTS, 6))
     where = (str(cluster.logs), "--target", str(cluster.target))
-    for words in (("apply", *where), ("recommend", *where, "--format", "json")):
+    for words in (("rollout", *where), ("recommend", *where, "--format", "json")):
         code, out, err = answer(*words)
         assert code == 0, err
         assert "broadcast: held back: rollout no. 1 of it went back on " in err

@@ -1,4 +1,4 @@
-"""``calibrate`` on a real session, and ``apply --values`` with what it prints."""
+"""``calibrate`` on a real session, and ``rollout --values`` with what it prints."""
 
 from __future__ import annotations
 
@@ -87,6 +87,6 @@ def test_a_file_of_values_that_cannot_be_used_is_refused(
     if text is not None:
         values.write_text(text)
     before = cluster.target.read_bytes()
-    found, _, err = answer("apply", "--target", str(cluster.target), "--values", str(values), "--yes")
+    found, _, err = answer("rollout", "--target", str(cluster.target), "--values", str(values), "--yes")
     assert (found, cluster.target.read_bytes()) == (code, before)
     assert why in err

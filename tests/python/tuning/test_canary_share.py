@@ -1,4 +1,4 @@
-"""``apply --canary-share`` over a simulated fleet: applications of one conf, a share of which tries what it says."""
+"""``rollout --canary-share`` over a simulated fleet: applications of one conf, a share of which tries what it says."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHARE = 0.3
 
 
 def words(applications: Applications, *more: str) -> tuple[str, ...]:
-    return ("apply", str(applications.logs), "--target", str(applications.target), "--format", "json", *more)
+    return ("rollout", str(applications.logs), "--target", str(applications.target), "--format", "json", *more)
 
 
 def step(applications: Applications, answer: Answer, *more: str) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def test_without_yes_nothing_is_written(applications: Applications, answer: Answ
     before = applications.target.read_bytes()
     asked = ("--set", f"{PREFIX}filter.buildTimeout=10")
     code, out, err = answer(
-        "apply", str(applications.logs), "--target", str(applications.target), "--canary-share", "0.25", *asked
+        "rollout", str(applications.logs), "--target", str(applications.target), "--canary-share", "0.25", *asked
     )
     assert (code, "canary: 0.25 of the applications" in out, "Nothing was written" in err) == (0, True, True), err
     assert applications.target.read_bytes() == before

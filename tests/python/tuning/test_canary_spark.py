@@ -1,4 +1,4 @@
-"""A canary in real applications: ``spark-submit`` through the conf that ``apply`` wrote, judged by their event logs."""
+"""A canary in real applications: ``spark-submit`` through the conf of a ``rollout``, judged by their event logs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_events_of_real_applications_name_the_arm_and_tell_failed_from_cancelled
     write_log(events / "before", query_lines())
     target.write_text("# ours\nspark.sql.ansi.enabled true\n")
     assert answer("install", "--target", str(target), "--mode", "apply", "--yes")[0] == 0
-    words = ("apply", str(events), "--target", str(target), "--format", "json", "--yes")
+    words = ("rollout", str(events), "--target", str(target), "--format", "json", "--yes")
     asked = ("--canary-share", str(SHARE), "--set", f"{MIN_PROBE_ROWS}=0")
     code, out, err = answer(*words, *asked)
     assert (code, json.loads(out)["ring"]) == (0, "canary"), err

@@ -1,4 +1,4 @@
-"""``apply`` after somebody took the file of a rollout in hand: it says so, ends the rollout and writes no value."""
+"""``rollout`` after somebody took the file of a rollout in hand: it says so, ends the rollout and writes no value."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster(tmp_path)
-    monkeypatch.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, made.now))
+    monkeypatch.setattr("aqe_plugin.cli.rollout.actor", lambda why: Actor("ann@host", why, made.now))
     return made
 
 
 def words(cluster: Cluster, *more: str) -> tuple[str, ...]:
-    return ("apply", str(cluster.logs), "--target", str(cluster.target), *more)
+    return ("rollout", str(cluster.logs), "--target", str(cluster.target), *more)
 
 
 def step(cluster: Cluster, answer: Answer, *more: str) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def test_other_keys_and_another_notation_of_a_number_are_no_manual_edits(cluster
 
 def test_a_step_that_a_repository_took_is_recorded_and_goes_on(cluster: Cluster, answer: Answer) -> None:
     begun(cluster, answer, "--canary-share", "0.25")
-    # What `apply --format patch` of the next step would hold.
+    # What `rollout --format patch` of the next step would hold.
     text = "".join(line for line in cluster.target.read_text().splitlines(True) if "canary" not in line)
     cluster.target.write_text(text.replace(f"{RATE} 0.7", f"{RATE} 0.5") + f"{TIMEOUT} 10\n")
     held = cluster.held()

@@ -55,18 +55,18 @@ class Sites:
         state = self._home / name
         with self._patch.context() as patched:
             patched.setenv("XDG_STATE_HOME", str(state))
-            for module in ("apply", "install"):
+            for module in ("rollout", "install"):
                 patched.setattr(f"aqe_plugin.cli.{module}.actor", lambda why: self._actor(name, why))
             return self._answer(*words)
 
-    def apply(self, name: str, *words: str) -> dict[str, Any]:
+    def rollout(self, name: str, *words: str) -> dict[str, Any]:
         code, out, err = self.on(name, *self.words(*words))
         assert code == 0, err
         found: dict[str, Any] = json.loads(out)
         return found
 
     def words(self, *more: str) -> tuple[str, ...]:
-        return ("apply", str(self.applications.logs), *TARGET, *JSON, "--yes", *more)
+        return ("rollout", str(self.applications.logs), *TARGET, *JSON, "--yes", *more)
 
     def history(self, name: str) -> list[dict[str, Any]]:
         code, out, err = self.on(name, "history", *TARGET, *JSON)
@@ -126,7 +126,7 @@ def sites(api: ApiServer, applications: Applications, answer: Answer, monkeypatc
 
 def test_a_rollout_begun_on_one_machine_goes_on_and_is_rolled_back_on_another(sites: Sites) -> None:
     before = copy.deepcopy(sites.api.objects[CONFIGMAP])
-    assert sites.apply("ann", *ASKED, *SHARE)["ring"] == "canary"
+    assert sites.rollout("ann", *ASKED, *SHARE)["ring"] == "canary"
     assert f"{CANARY_SHARE} 0.3" in sites.conf
 
     assert sites.rings("bob") == [("ann", "observe"), ("ann", "canary")]
@@ -135,7 +135,7 @@ def test_a_rollout_begun_on_one_machine_goes_on_and_is_rolled_back_on_another(si
     assert not any("interrupted" in one for one in told["remarks"])
 
     sites.days(16)
-    moved = sites.apply("bob")
+    moved = sites.rollout("bob")
     assert (moved["before"], moved["ring"]) == ("canary", "all")
     assert "filter.buildTimeout 10" in sites.conf
     assert CANARY_SHARE not in sites.conf
@@ -149,18 +149,18 @@ def test_a_rollout_begun_on_one_machine_goes_on_and_is_rolled_back_on_another(si
         ("bob@host-bob", "tune", "done"),
         ("bob@host-bob", "rollback", "done"),
     ]
-    assert sites.apply("ann")["ring"] == "rolled_back"
+    assert sites.rollout("ann")["ring"] == "rolled_back"
     assert sites.rings("bob")[-1] == ("ann", "rolled_back")
     assert without_version(sites.api.objects[CONFIGMAP]) == without_version(before)
 
 
 def test_pairs_that_one_machine_saw_count_on_the_other_when_their_logs_are_gone(sites: Sites) -> None:
     before = sites.conf
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     looks = []
     for number in range(8):
         sites.days(2, slowdown=1.5)
-        looks.append(sites.apply(("ann", "bob")[number % 2]))
+        looks.append(sites.rollout(("ann", "bob")[number % 2]))
         for log in sites.applications.logs.iterdir():
             log.unlink()
         if looks[-1]["ring"] == "rolled_back":
@@ -172,15 +172,15 @@ def test_pairs_that_one_machine_saw_count_on_the_other_when_their_logs_are_gone(
 
 
 def test_a_ring_that_changes_nothing_is_seen_elsewhere(sites: Sites) -> None:
-    assert sites.apply("ann", *SHARE)["ring"] == "observe"
+    assert sites.rollout("ann", *SHARE)["ring"] == "observe"
     assert sites.rings("bob") == [("ann", "observe")]
     sites.days(5)
-    assert sites.apply("bob")["ring"] == "canary"
+    assert sites.rollout("bob")["ring"] == "canary"
     assert sites.rings("ann") == [("ann", "observe"), ("bob", "canary")]
 
 
 def test_a_look_without_yes_shares_nothing(sites: Sites) -> None:
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     sites.days(4)
     before = copy.deepcopy(sites.api.objects[CONFIGMAP])
     code, out, _ = sites.on("bob", *(word for word in sites.words() if word != "--yes"))
@@ -195,7 +195,7 @@ def test_with_a_patch_pairs_are_kept_and_the_repository_takes_the_steps(sites: S
     before = sites.conf
 
     def patch(*more: str) -> str:
-        words = ("apply", str(sites.applications.logs), *TARGET, "--format", "patch", "--yes", *more)
+        words = ("rollout", str(sites.applications.logs), *TARGET, "--format", "patch", "--yes", *more)
         code, out, err = sites.on("ann", *words)
         assert (code, "Once the repository has deployed the patch" in err) == (0, bool(out)), err
         return str(json.loads(out)["data"]["spark-defaults.conf"]) if out else ""
@@ -230,9 +230,9 @@ def test_with_a_patch_pairs_are_kept_and_the_repository_takes_the_steps(sites: S
 
 
 def test_of_two_controllers_at_once_exactly_one_takes_the_step(sites: Sites) -> None:
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     sites.days(16)
-    sites.while_looking(lambda: sites.apply("bob"))
+    sites.while_looking(lambda: sites.rollout("bob"))
     code, _, err = sites.on("ann", *sites.words())
     assert code == 7
     assert err.splitlines()[-1] == (
@@ -245,19 +245,19 @@ def test_of_two_controllers_at_once_exactly_one_takes_the_step(sites: Sites) -> 
 
 
 def test_of_two_looks_at_once_the_pairs_are_kept_once(sites: Sites) -> None:
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     sites.days(4)
-    sites.while_looking(lambda: sites.apply("bob"))
+    sites.while_looking(lambda: sites.rollout("bob"))
     assert sites.on("ann", *sites.words())[0] == 7
     assert len([line for line in sites.shared() if "pairs" in line]) == 1
-    assert sites.apply("ann")["ring"] == "canary"
+    assert sites.rollout("ann")["ring"] == "canary"
     assert len([line for line in sites.shared() if "pairs" in line]) == 1
 
 
 @pytest.mark.parametrize("asked", [ASKED, ()], ids=["canary", "observe"])
 def test_a_step_overtaken_in_its_last_moment_is_not_taken(sites: Sites, asked: tuple[str, ...]) -> None:
     rehearsals = 1 if asked else 0
-    sites.api.before_patch = [lambda: None] * rehearsals + [lambda: sites.apply("bob", *SHARE, *asked)]
+    sites.api.before_patch = [lambda: None] * rehearsals + [lambda: sites.rollout("bob", *SHARE, *asked)]
     code, _, err = sites.on("ann", *sites.words(*SHARE, *asked))
     assert code == 7, err
     assert "bob@host-bob, " in err
@@ -286,7 +286,7 @@ def test_a_machine_that_was_killed_after_its_patch_is_finished_by_the_other_once
     assert sites.conf == changed
     assert sites.rings("ann") == sites.rings("bob") == [("ann", "observe"), ("ann", "canary")]
     assert [one["phase"] for one in sites.shared("journal.jsonl")] == ["begun", "done"]
-    assert sites.apply("ann")["ring"] == "canary"
+    assert sites.rollout("ann")["ring"] == "canary"
     assert len(sites.history("ann")) == len(sites.history("bob")) == 3
 
 
@@ -294,7 +294,7 @@ def test_a_machine_that_was_killed_after_its_patch_is_finished_by_the_other_once
 
 
 def test_a_ledger_cut_off_in_a_line_is_completed_from_the_object(sites: Sites) -> None:
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     ledger = sites.folder("ann") / "rollouts.jsonl"
     whole = ledger.read_bytes()
     for length in (1, len(whole) // 2, len(whole) - 9):
@@ -304,17 +304,17 @@ def test_a_ledger_cut_off_in_a_line_is_completed_from_the_object(sites: Sites) -
 
 
 def test_a_ledger_cut_off_before_it_was_shared_loses_no_step(sites: Sites) -> None:
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     with (sites.folder("ann") / "rollouts.jsonl").open("ab") as ledger:
         ledger.write(b'{"schemaVersion": 4, "number": 1, "ring": "can')
     sites.days(16)
-    assert sites.apply("ann")["ring"] == "all"
+    assert sites.rollout("ann")["ring"] == "all"
     assert sites.rings("bob") == [("ann", "observe"), ("ann", "canary"), ("ann", "all")]
 
 
 def test_a_clock_an_hour_behind_is_reported_and_loses_no_step(sites: Sites) -> None:
     sites.hours["bob"] = -1.0
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     code, out, err = sites.on("bob", *sites.words())
     assert (code, json.loads(out)["ring"]) == (0, "canary"), err
     (told,) = [line for line in err.splitlines() if "in the future" in line]
@@ -325,10 +325,10 @@ def test_a_clock_an_hour_behind_is_reported_and_loses_no_step(sites: Sites) -> N
     )
     assert sites.rings("ann") == [("ann", "observe"), ("ann", "canary")]
     sites.days(16)
-    assert sites.apply("bob")["ring"] == "all"
+    assert sites.rollout("bob")["ring"] == "all"
     assert sites.rings("ann") == [("ann", "observe"), ("ann", "canary"), ("bob", "all")]
     sites.days(1)
-    assert sites.apply("ann")["number"] == 1
+    assert sites.rollout("ann")["number"] == 1
     assert len([one for one in sites.shared() if "phase" in one]) == 5
 
 
@@ -336,7 +336,7 @@ def test_a_clock_an_hour_behind_is_reported_and_loses_no_step(sites: Sites) -> N
 
 
 def test_an_edited_annotation_stops_steps_and_shows_this_machines_copy(sites: Sites) -> None:
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     (name,) = sites.api.objects[CONFIGMAP]["metadata"]["annotations"]
     sites.api.annotate(CONFIGMAP, {name: "edited"})
     changed = sites.conf
@@ -347,7 +347,7 @@ def test_an_edited_annotation_stops_steps_and_shows_this_machines_copy(sites: Si
     assert sites.conf == changed
     sites.api.annotate(CONFIGMAP, {})
     sites.days(16)
-    assert sites.apply("ann")["ring"] == "all"
+    assert sites.rollout("ann")["ring"] == "all"
     assert sites.rings("bob")[-1] == ("ann", "all")
 
 
@@ -355,7 +355,7 @@ def test_an_edited_annotation_stops_steps_and_shows_this_machines_copy(sites: Si
 @pytest.mark.parametrize("output", ["json", "patch"])
 def test_a_slow_canary_goes_back_whatever_became_of_the_annotation(sites: Sites, output: str, trouble: str) -> None:
     before = sites.conf
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     (name,) = sites.api.objects[CONFIGMAP]["metadata"]["annotations"]
     sites.api.annotate(CONFIGMAP, {name: "edited"} if trouble == "edited" else {"theirs": "x" * ((256 << 10) - 500)})
     sites.days(16, slowdown=1.5)
@@ -366,12 +366,12 @@ def test_a_slow_canary_goes_back_whatever_became_of_the_annotation(sites: Sites,
         assert looks[0][1] == looks[1][1]
         sites.api.objects[CONFIGMAP]["data"] |= json.loads(looks[0][1])["data"]
         sites.api.annotate(CONFIGMAP, {})
-        found = sites.apply("ann")
+        found = sites.rollout("ann")
         why, _, by = found["why"].partition("; ")
         assert (why[:18], by[:22]) == ("slower: slower in ", "rolled back by hand: k"), found
         assert len([line for line in sites.lines("ann") if "left" in line]) == 1
     else:
-        found = sites.apply("ann")
+        found = sites.rollout("ann")
     assert found["ring"] == "rolled_back"
     assert sites.conf == before
     assert sites.rings("ann")[-1] == ("ann", "rolled_back")
@@ -379,7 +379,7 @@ def test_a_slow_canary_goes_back_whatever_became_of_the_annotation(sites: Sites,
 
 def test_a_canary_whose_step_forward_found_no_room_is_watched_on_and_goes_back_once_it_is_slow(sites: Sites) -> None:
     before = sites.conf
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     annotations = sites.api.objects[CONFIGMAP]["metadata"]["annotations"]
     taken = sum(len(name) + len(text) for name, text in annotations.items())
     sites.api.annotate(CONFIGMAP, {**annotations, "theirs": "x" * ((256 << 10) - taken - 100)})
@@ -389,41 +389,41 @@ def test_a_canary_whose_step_forward_found_no_room_is_watched_on_and_goes_back_o
         assert (code, "no longer fit into the annotation" in err, "interrupted" in err) == (8, True, False), err
         assert sites.rings("ann") == [("ann", "observe"), ("ann", "canary")]
     sites.days(16, slowdown=9)
-    found = sites.apply("ann")
+    found = sites.rollout("ann")
     assert (found["ring"], found["why"].partition(":")[0]) == ("rolled_back", "slower"), found
     assert sites.conf == before
 
 
 def test_an_object_deleted_between_two_looks_is_an_error_and_goes_on_when_it_is_back(sites: Sites) -> None:
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     gone = sites.api.objects.pop(CONFIGMAP)
     code, _, err = sites.on("ann", *sites.words())
     assert (code, "kubernetes:spark/configmap/conf: not found on " in err) == (4, True), err
     assert (sites.folder("ann") / "rollouts.jsonl").read_bytes().count(b"\n") == 3
     sites.api.put(CONFIGMAP, data=gone["data"])
     sites.days(16)
-    assert sites.apply("ann")["ring"] == "all"
+    assert sites.rollout("ann")["ring"] == "all"
     assert sites.rings("bob")[-1] == ("ann", "all")
 
 
 def test_a_rollout_of_an_object_that_came_back_from_a_backup_goes_on_anywhere(sites: Sites) -> None:
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     sites.api.restore(CONFIGMAP, copy.deepcopy(sites.api.objects.pop(CONFIGMAP)))
     sites.days(16)
     assert sites.rings("bob") == [("ann", "observe"), ("ann", "canary")]
-    assert sites.apply("bob")["ring"] == "all"
+    assert sites.rollout("bob")["ring"] == "all"
     assert sites.rings("ann")[-1] == ("bob", "all")
 
 
 def test_an_object_deleted_during_a_look_is_an_error_and_no_step(sites: Sites) -> None:
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     sites.days(16)
     gone = copy.deepcopy(sites.api.objects[CONFIGMAP])
     sites.while_looking(lambda: sites.api.objects.pop(CONFIGMAP))
     assert sites.on("ann", *sites.words())[0] == 4
     sites.api.restore(CONFIGMAP, gone)
     assert sites.rings("ann") == [("ann", "observe"), ("ann", "canary")]
-    assert sites.apply("bob")["ring"] == "all"
+    assert sites.rollout("bob")["ring"] == "all"
 
 
 # room
@@ -431,11 +431,11 @@ def test_an_object_deleted_during_a_look_is_an_error_and_no_step(sites: Sites) -
 
 def test_a_hundred_rollouts_fit_and_one_of_many_pairs_beside_them(sites: Sites) -> None:
     """Pairs of rollouts that are over stay where they are, so each of these costs a few hundred bytes."""
-    sites.apply("ann", *ASKED, *SHARE)
+    sites.rollout("ann", *ASKED, *SHARE)
     sites.days(16)
-    sites.apply("ann")
+    sites.rollout("ann")
     sites.days(10)
-    assert sites.apply("ann")["ring"] in ("settled", "rolled_back")
+    assert sites.rollout("ann")["ring"] in ("settled", "rolled_back")
     state = StateFolder(sites.folder("ann")).state("t")
     journal, rollouts = (state.logs[name].decode().splitlines() for name in LOGS)
     dice = random.Random(1)

@@ -1,4 +1,4 @@
-"""``apply`` carries a change through the rings; the decision function is that of the simulated fleet."""
+"""``rollout`` carries a change through the rings; the decision function is that of the simulated fleet."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_rollout_of_a_configmap_on_an_api_server_goes_back(
     before = {"spark-defaults.conf": "spark.aqePlugin.mode apply\n"}
     api.put(path, data=before)
     monkeypatch.setenv("KUBECONFIG", str(api.kubeconfig(tmp_path)))
-    words = ("apply", str(cluster.logs), "--target", "kubernetes:cm/conf", "--yes", "--format", "json")
+    words = ("rollout", str(cluster.logs), "--target", "kubernetes:cm/conf", "--yes", "--format", "json")
     assert json.loads(answer(*words, "--set", "spark.aqePlugin.filter.buildTimeout=10")[1])["ring"] == "all"
     assert "buildTimeout 10" in api.objects[path]["data"]["spark-defaults.conf"]
     slow = cluster.fleet.week(None, 16)
@@ -84,7 +84,7 @@ def test_a_rollout_of_a_configmap_on_an_api_server_goes_back(
 
 
 def test_without_yes_nothing_is_written(cluster: Cluster, answer: Answer) -> None:
-    code, out, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
+    code, out, err = answer("rollout", str(cluster.logs), "--target", str(cluster.target))
     assert code == 0
     assert "rollout no. 1 (broadcast): observe" in out
     assert err.endswith("Nothing was written; --yes makes the change.\n")

@@ -1,4 +1,4 @@
-"""``apply --set`` tries a value that the user names."""
+"""``rollout --set`` tries a value that the user names."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ASKED = "spark.aqePlugin.filter.buildTimeout=10"
 
 
 def test_set_begins_without_logs(cluster: Cluster, answer: Answer) -> None:
-    code, _, err = answer("apply", "--target", str(cluster.target), "--set", ASKED, "--yes")
+    code, _, err = answer("rollout", "--target", str(cluster.target), "--set", ASKED, "--yes")
     assert (code, "Read " in err) == (0, False), err
     assert cluster.target.read_text().endswith("spark.aqePlugin.filter.buildTimeout 10\n")
     # From then on there is something to compare.
-    code, _, err = answer("apply", "--target", str(cluster.target), "--yes")
+    code, _, err = answer("rollout", "--target", str(cluster.target), "--yes")
     assert (code, err.splitlines()[-1][:15]) == (5, "Give event logs")
 
 
@@ -61,13 +61,13 @@ def test_a_value_of_set_goes_to_all_without_a_canary(cluster: Cluster, answer: A
 def test_a_value_that_the_plugin_refuses_begins_no_rollout(
     cluster: Cluster, answer: Answer, words: list[str], why: str
 ) -> None:
-    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes", *words)
+    code, _, err = answer("rollout", str(cluster.logs), "--target", str(cluster.target), "--yes", *words)
     assert (code, why in err) == (5, True), err
     assert answer("history", "--target", str(cluster.target), "--format", "json")[1] == ""
 
 
 def test_the_words_that_began_a_rollout_go_on_with_it(cluster: Cluster, answer: Answer) -> None:
-    words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--yes", "--set")
+    words = ("rollout", str(cluster.logs), "--target", str(cluster.target), "--yes", "--set")
     assert answer(*words, ASKED)[0] == 0
     code, out, err = answer(*words, ASKED)
     assert (code, "The rollout stays where it is" in err) == (0, True), out + err
@@ -75,7 +75,7 @@ def test_the_words_that_began_a_rollout_go_on_with_it(cluster: Cluster, answer: 
 
 def test_another_value_is_refused_while_a_rollout_is_under_way(cluster: Cluster, answer: Answer) -> None:
     step(cluster, answer, "--set", ASKED)
-    words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--set")
+    words = ("rollout", str(cluster.logs), "--target", str(cluster.target), "--set")
     code, _, err = answer(*words, ASKED.replace("=10", "=20"))
     assert (
         code,
@@ -86,7 +86,7 @@ def test_another_value_is_refused_while_a_rollout_is_under_way(cluster: Cluster,
 
 def test_a_value_that_the_plugin_refuses_is_named_whatever_rollout_there_is(cluster: Cluster, answer: Answer) -> None:
     mistyped = "spark.aqePlugin.filter.buildTmeout"
-    words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--set", f"{mistyped}=9")
+    words = ("rollout", str(cluster.logs), "--target", str(cluster.target), "--set", f"{mistyped}=9")
     never = answer(*words)
     step(cluster, answer, "--set", ASKED)
     assert [never, answer(*words)] == [(5, "", never[2])] * 2
@@ -95,7 +95,7 @@ def test_a_value_that_the_plugin_refuses_is_named_whatever_rollout_there_is(clus
 
 def test_a_value_that_is_already_set_begins_no_rollout(cluster: Cluster, answer: Answer) -> None:
     cluster.target.write_text("spark.aqePlugin.filter.buildTimeout 10\n")
-    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED, "--yes")
+    code, _, err = answer("rollout", str(cluster.logs), "--target", str(cluster.target), "--set", ASKED, "--yes")
     assert (code, "Nothing to change" in err) == (0, True), err
 
 
@@ -112,7 +112,7 @@ def test_a_value_that_holds_already_begins_no_rollout_however_it_is_written(
     cluster: Cluster, answer: Answer, conf: str, asked: str
 ) -> None:
     cluster.target.write_text(f"spark.master yarn\n{conf}")
-    code, _, err = answer("apply", "--target", str(cluster.target), "--set", asked, "--yes")
+    code, _, err = answer("rollout", "--target", str(cluster.target), "--set", asked, "--yes")
     assert (code, "Nothing to change" in err) == (0, True), err
     assert cluster.target.read_text() == f"spark.master yarn\n{conf}"
 
@@ -122,7 +122,7 @@ def test_a_mode_that_logs_nothing_is_no_side_of_a_canary(
     cluster: Cluster, answer: Answer, before: str, value: str
 ) -> None:
     cluster.target.write_text(f"spark.aqePlugin.mode {before}\n")
-    words = ("apply", "--target", str(cluster.target), "--set", f"spark.aqePlugin.mode={value}", "--yes")
+    words = ("rollout", "--target", str(cluster.target), "--set", f"spark.aqePlugin.mode={value}", "--yes")
     code, _, err = answer(*words, "--canary-share", "0.1")
     assert code == 5
     assert err == (
@@ -135,12 +135,12 @@ def test_a_mode_that_logs_nothing_is_no_side_of_a_canary(
 def test_a_share_of_a_cluster_that_only_observes_may_try_the_plugin(cluster: Cluster, answer: Answer) -> None:
     cluster.target.write_text("spark.aqePlugin.mode observe\n")
     words = ("--set", "spark.aqePlugin.mode=apply", "--canary-share", "0.1", "--yes")
-    assert answer("apply", "--target", str(cluster.target), *words)[0] == 0
+    assert answer("rollout", "--target", str(cluster.target), *words)[0] == 0
     assert f"{CANARY_SET}mode" in cluster.target.read_text()
 
 
 def test_values_are_begun_also_where_the_rollout_before_them_was_taken_back(cluster: Cluster, answer: Answer) -> None:
-    words = ("apply", "--target", str(cluster.target), "--yes", "--set")
+    words = ("rollout", "--target", str(cluster.target), "--yes", "--set")
     assert answer(*words, ASKED)[0] == 0
     assert answer("rollback", "--target", str(cluster.target), "--yes")[0] == 0
     code, _, err = answer(*words, "spark.aqePlugin.filter.maxPassRate=0.5")
@@ -151,7 +151,7 @@ def test_values_are_begun_also_where_the_rollout_before_them_was_taken_back(clus
 def test_a_rollout_that_never_came_into_force_gives_way_to_values_that_are_asked_for(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("apply", "--target", str(cluster.target), "--yes", "--set")
+    words = ("rollout", "--target", str(cluster.target), "--yes", "--set")
 
     def refused(*_: object) -> None:
         raise WriteError("no room")
@@ -168,7 +168,7 @@ def test_a_rollout_that_never_came_into_force_gives_way_to_values_that_are_asked
 
 
 def test_the_canarys_own_keys_are_no_values_to_try(cluster: Cluster, answer: Answer) -> None:
-    code, _, err = answer("apply", "--target", str(cluster.target), "--set", f"{CANARY_SET}filter.maxPassRate=0.5")
+    code, _, err = answer("rollout", "--target", str(cluster.target), "--set", f"{CANARY_SET}filter.maxPassRate=0.5")
     assert (code, "apply sets the canary's keys itself" in err) == (5, True), err
 
 
@@ -188,12 +188,12 @@ def test_what_is_wrong_in_a_file_of_values_is_told_with_file_and_line(
 ) -> None:
     values = tmp_path / "values.conf"
     values.write_text(f"# calibrated\n\n{line}\n")
-    left, _, err = answer("apply", "--target", str(cluster.target), "--values", str(values))
+    left, _, err = answer("rollout", "--target", str(cluster.target), "--values", str(values))
     assert (left, f"--values {values}, line 3: {said}" in err) == (code, True), err
 
 
 def test_a_rollout_in_a_conf_without_the_plugin_is_warned_of(cluster: Cluster, answer: Answer) -> None:
-    words = ("apply", "--target", str(cluster.target), "--set", ASKED, "--canary-share", "0.1")
+    words = ("rollout", "--target", str(cluster.target), "--set", ASKED, "--canary-share", "0.1")
     _, _, err = answer(*words)
     assert f"{cluster.target}: spark.plugins does not name the plugin, so a rollout changes nothing" in err
     cluster.target.write_text("spark.plugins com.acme.P,io.aqeplugin.AqePlugin\n")
@@ -202,7 +202,7 @@ def test_a_rollout_in_a_conf_without_the_plugin_is_warned_of(cluster: Cluster, a
 
 
 def test_a_step_says_when_it_takes_effect_and_a_rollout_that_is_over_says_so(cluster: Cluster, answer: Answer) -> None:
-    words = ("apply", "--target", str(cluster.target), "--yes")
+    words = ("rollout", "--target", str(cluster.target), "--yes")
     _, out, err = answer(*words, "--set", ASKED)
     assert "observe -> all" in out
     assert f"Done: applications that start from now on read {cluster.target} as it is now." in err
@@ -216,7 +216,7 @@ def test_a_step_says_when_it_takes_effect_and_a_rollout_that_is_over_says_so(clu
 
 
 def test_values_that_cannot_be_read_are_an_error_in_words(cluster: Cluster, answer: Answer) -> None:
-    code, _, err = answer("apply", "--target", str(cluster.target), "--values", "/no/such.conf")
+    code, _, err = answer("rollout", "--target", str(cluster.target), "--values", "/no/such.conf")
     assert (code, err.splitlines()[-1]) == (
         4,
         "--values /no/such.conf: the file cannot be read (No such file or directory).",

@@ -1,4 +1,4 @@
-"""``apply`` with wrong clocks, interruptions, concurrent commands and other versions."""
+"""``rollout`` with wrong clocks, interruptions, concurrent commands and other versions."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ NO_SPACE = "Read 24 logs.\n288 runs of 12 fingerprints.\nStarting Spark to decid
 def test_a_step_dated_in_the_future_is_reported(
     cluster: Cluster, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")
+    words = ("rollout", str(cluster.logs), "--target", str(cluster.target), "--yes")
     with monkeypatch.context() as ahead:
         late = datetime(2190, 5, 6, 7, 8, 9, tzinfo=timezone.utc)
-        ahead.setattr("aqe_plugin.cli.apply.actor", lambda why: Actor("ann@host", why, lambda: late))
+        ahead.setattr("aqe_plugin.cli.rollout.actor", lambda why: Actor("ann@host", why, lambda: late))
         assert "in the future" not in answer(*words)[2]
         assert "in the future" not in answer(*words)[2]
     code, out, err = answer(*words)
@@ -55,9 +55,9 @@ def test_the_next_apply_finishes_an_interrupted_step(
 
     with monkeypatch.context() as patched:
         patched.setattr("aqe_plugin.tuning.rollout.next_steps.carry_out_held", full)
-        assert answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")[::2] == (8, NO_SPACE)
+        assert answer("rollout", str(cluster.logs), "--target", str(cluster.target), "--yes")[::2] == (8, NO_SPACE)
     assert cluster.target.read_bytes() == before
-    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
+    code, _, err = answer("rollout", str(cluster.logs), "--target", str(cluster.target))
     assert (code, err.splitlines()[0], err.splitlines()[-1]) == (
         0,
         "The step to all was interrupted before.",
@@ -68,7 +68,7 @@ def test_the_next_apply_finishes_an_interrupted_step(
 
 
 def test_damaged_lines_of_the_ledger_are_warned_of(cluster: Cluster, answer: Answer) -> None:
-    words = ("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")
+    words = ("rollout", str(cluster.logs), "--target", str(cluster.target), "--yes")
     assert answer(*words, "--set", "spark.aqePlugin.filter.buildTimeout=10")[0] == 0
     (ledger,) = journal_of(cluster.target).folder.glob("rollouts.jsonl")
     first, *others = ledger.read_bytes().splitlines(keepends=True)
@@ -79,7 +79,7 @@ def test_damaged_lines_of_the_ledger_are_warned_of(cluster: Cluster, answer: Ans
 
 def test_a_second_apply_on_the_same_file_is_refused(cluster: Cluster, answer: Answer) -> None:
     with locked(cluster.target):
-        code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes")
+        code, _, err = answer("rollout", str(cluster.logs), "--target", str(cluster.target), "--yes")
     assert (code, "another aqe-plugin is changing the same file" in err) == (7, True)
 
 
@@ -92,7 +92,7 @@ def test_rollouts_of_another_version_are_an_error(cluster: Cluster, answer: Answ
     path.write_text("not a step\n" + path.read_text())
     assert step(cluster, answer)["ring"] == "observe"
     path.write_text(path.read_text().replace('"schemaVersion": 4', f'"schemaVersion": {version}'))
-    code, _, err = answer("apply", str(cluster.logs), "--target", str(cluster.target))
+    code, _, err = answer("rollout", str(cluster.logs), "--target", str(cluster.target))
     assert code == 9
     assert f"schemaVersion {version}, this aqe-plugin reads 3 and 4: " in err
     assert err.rstrip().endswith(f"{cure}.")
@@ -118,7 +118,7 @@ def test_a_change_of_a_key_that_is_gone_is_not_confirmed(cluster: Cluster, answe
     )
 
 
-@pytest.mark.parametrize("stop", [("apply", "--set", f"{MODE_KEY}=off"), ("edit", "OFF")])
+@pytest.mark.parametrize("stop", [("rollout", "--set", f"{MODE_KEY}=off"), ("edit", "OFF")])
 def test_a_stop_is_not_taken_back_by_a_later_apply_whatever_the_logs_show(
     cluster: Cluster, answer: Answer, stop: tuple[str, ...]
 ) -> None:
@@ -133,12 +133,12 @@ def test_a_stop_is_not_taken_back_by_a_later_apply_whatever_the_logs_show(
         old.unlink()
     log = log_of(cluster.fleet.week(None)[-1:], "app-new", errors=2)
     (cluster.logs / "app-new").write_bytes(log.replace(over(1), over(1, error="out of disk")))
-    for words in ([], stop[1:] if stop[0] == "apply" else []):
-        code, out, err = answer("apply", str(cluster.logs), "--target", str(cluster.target), "--yes", *words)
+    for words in ([], stop[1:] if stop[0] == "rollout" else []):
+        code, out, err = answer("rollout", str(cluster.logs), "--target", str(cluster.target), "--yes", *words)
         assert (code, out) == (0, "")
         assert f"{cluster.target}: {MODE_KEY} is off, so no step is taken" in err
     assert (cluster.target.read_bytes(), rollouts_of(cluster.target)) == (stopped, taken)
-    if stop[0] == "apply":
+    if stop[0] == "rollout":
         assert answer("rollback", "--target", str(cluster.target), "--yes")[0] == 0
         assert "off" not in cluster.target.read_text()
 

@@ -1,4 +1,4 @@
-"""The command ``apply``: carries a recommendation, or a value that somebody asks for, through rings."""
+"""The command ``rollout``: carries a recommendation, or a value that somebody asks for, through rings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from aqe_plugin.tuning.rollout.rollouts import NextStep, Rollouts, read_rollouts
 from aqe_plugin.tuning.unseen import choosing
 
 
-def apply(
+def rollout(
     logs: LogsArgument = None,
     decisions: DecisionsOption = None,
     target: TargetOption = None,
@@ -81,7 +81,7 @@ def apply(
     after observe is all. What --set or --values asks for goes to the canary at once, without a look at logs, and from
     there the same way. With --format patch, --yes keeps what the logs show and leaves the object to its repository.
 
-    Example: aqe-plugin apply /tmp/spark-events --target spark-defaults.conf --canary-share 0.1 --yes
+    Example: aqe-plugin rollout /tmp/spark-events --target spark-defaults.conf --canary-share 0.1 --yes
     """
     file = place_of(target, spark_home)
     limits = Limits(max_step=max_step, min_runs=min_runs)
@@ -261,11 +261,11 @@ def _say_what_was_done(next_step: NextStep, yes: bool, left: bool) -> None:
     """``left``: the step that ``yes`` asks for is left to a repository."""
     proposal = next_step.proposal
     if yes and left:
-        say("What the logs show is kept. Once the repository has deployed the patch, the next apply --yes goes on.")
+        say("What the logs show is kept. Once the repository has deployed the patch, the next rollout --yes goes on.")
     elif yes and next_step.moves:
         done_so = "Done." if proposal is None or proposal.nothing_to_do else f"Done: {proposal.store.effect}"
         over = is_over(next_step.step.ring)
-        again = "The rollout is over" if over else "Run apply with the event logs, daily"
+        again = "The rollout is over" if over else "Run rollout with the event logs, daily"
         say(f"{done_so} {again}; aqe-plugin history shows every step.")
     elif not next_step.moves:
         say("The rollout stays where it is.")
