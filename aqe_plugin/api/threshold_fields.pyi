@@ -22,7 +22,6 @@ class ThresholdChanges(TypedDict, total=False):
     sample_min_rows: int | str
     filter_max_pass_rate: float | str
     filter_max_per_scan: int | str
-    filter_max_repeated_bytes: int | str
     filter_min_probe_rows: int | str
     filter_composite_factor: float | str
     filter_self_disable_sample_batches: int | str
@@ -72,7 +71,6 @@ class ThresholdFields:
     sample_min_rows: Threshold[int]
     filter_max_pass_rate: Threshold[float]
     filter_max_per_scan: Threshold[int]
-    filter_max_repeated_bytes: Threshold[int]
     filter_min_probe_rows: Threshold[int]
     filter_composite_factor: Threshold[float]
     filter_self_disable_sample_batches: Threshold[int]

@@ -28,7 +28,6 @@ _NOT_IN_A_DECISION = (
     "filter.slotTimeout",
     "filter.inListMaxKeys",
     "filter.maxPerScan",
-    "filter.maxRepeatedBytes",
     "cost.scanNanosPerByte",
     "limit.",
 )

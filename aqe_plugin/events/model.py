@@ -154,11 +154,11 @@ class PathStep:
     """Work for the rows of the probe side before they reach the join; only some kinds have each size.
 
     Attributes:
-        work: ``shuffle``, ``sort``, ``merge``, ``lookup``, ``broadcast`` or ``group``; or ``repeat``, a scan and its
-            shuffle, which only the filter makes run once more; or ``shared``, the join's own shuffle, which Spark runs
-            once for several uses; or ``filter_source``, the build side of a join below that filters other scans.
+        work: ``shuffle``, ``sort``, ``merge``, ``lookup``, ``broadcast`` or ``group``; or ``shared``, the join's own
+            shuffle, which Spark runs once for several uses; or ``filter_source``, the build side of a join below that
+            filters other scans.
         rows: estimated rows that go into it.
-        row_bytes: of a shuffle, a broadcast, a repeat and a filter source, bytes of one row in memory.
+        row_bytes: of a shuffle, a broadcast and a filter source, bytes of one row in memory.
         partitions: of a sort, the partitions that are sorted each by itself.
         table_rows: of a lookup, estimated rows of one hash table.
         table_row_bytes: of a lookup, bytes of one row of the table in memory.
@@ -166,7 +166,7 @@ class PathStep:
         probe_rows: of a broadcast, estimated rows that are looked up at random in its table; of a filter source,
             estimated rows of the scans that it filters.
         keys: of a filter source, the number of keys that these scans have.
-        scan_bytes: of a repeat and of what is shared, estimated bytes that the scans read.
+        scan_bytes: of what is shared, estimated bytes that the scans read.
         share: of what is shared, the part that is spared if the join does without; 0 if another use needs it anyway.
     """
 

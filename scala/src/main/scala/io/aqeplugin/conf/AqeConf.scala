@@ -114,14 +114,6 @@ object AqeConf {
       64,
       "Maximum number of filters on one scan; those with the lowest estimated pass rates are kept."
     )
-  val FilterMaxRepeatedBytes: ConfEntry[Long] =
-    bytes(
-      "filter.maxRepeatedBytes",
-      0,
-      0,
-      1L << 50,
-      "A scan that Spark runs once for several uses may run once more for the filter of one of them, if it is estimated to read at most so much and the filter saves more. With 0 there are no such filters."
-    )
   val FilterMinProbeRows: ConfEntry[Long] =
     whole(
       "filter.minProbeRows",

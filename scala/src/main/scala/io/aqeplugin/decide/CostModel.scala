@@ -70,9 +70,6 @@ final case class CostTerm(name: String, nanos: Double)
   * filter launch     jobLaunchNanos                                                  a stage of its own, after which AQE plans anew
   * filter check      s (filterCheckNanosPerRow + hashed columns filterHashNanosPerColumn) / n
   * filter misses     s misses(filter bytes, 2 MiB) filterMissNanosPerRow / n
-  * filter repeat     (its scan bytes scanNanosPerByte                                of each PathStep.Repeat, into whose shuffle i rows go
-  *                   + i (its w shuffleNanosPerByte + shuffleNanosPerRow)) / n
-  *                   + jobLaunchNanos
   * }}}
   * A lookup of a number is one probe, k = 1. A key of several columns, or of one that is not an integer, is written as a row, hashed and
   * compared: k = 4. A filter check pays for the hash of one column whose codes are not its values, and of each column after the first.
@@ -136,8 +133,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   /** Whether the option leaves a shared shuffle to its other uses, and nothing else charges for that. */
   private def leavesShuffle(option: JoinOption): Boolean = {
     val isOfSpark = facts.sparkStrategy == Strategy.Broadcast
-    val isRepeatedAnyway = option.withFilter && path.isRepeated
-    facts.probe.sharesShuffle && isNewBroadcast(option) && !isOfSpark && !isRepeatedAnyway
+    facts.probe.sharesShuffle && isNewBroadcast(option) && !isOfSpark
   }
 
   /** What passes the filter that the shared shuffle would have if the join stayed; everything without one. */
@@ -224,7 +220,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
         scanRows * (thresholds(CostFilterCheckNanosPerRow) + keys.hashedColumns * thresholds(CostFilterHashNanosPerColumn)) / slots
       ),
       CostTerm("filter misses", scanRows * prices.filterMiss(filter.bytes) / slots)
-    ) ++ path.repeatTerms
+    )
   }
 
   private def atLeastZero(count: Long): Double = math.max(0L, count).toDouble

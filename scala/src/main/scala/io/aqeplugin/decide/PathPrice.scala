@@ -8,11 +8,6 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices
   /** Number of shuffles on the path. */
   val shuffles: Int = path.count(_.isInstanceOf[PathStep.Shuffle])
 
-  private val repeats = path.collect { case step: PathStep.Repeat => step }
-
-  /** Whether a filter makes a shared shuffle run once more. */
-  def isRepeated: Boolean = repeats.nonEmpty
-
   /** What a join pays that leaves a shared shuffle to its other uses: their parts of it, and of the scans below, which it reads by itself.
     *
     * @param passing
@@ -29,20 +24,6 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices
       CostTerm("scan by itself", ofOthers * (scanned + piped) / slots)
     )
   }.getOrElse(Nil)
-
-  /** What the filter makes run once more. A whole run is charged: the terms of the other steps take off what the filter spares it. */
-  def repeatTerms: Seq[CostTerm] =
-    if (repeats.isEmpty) Nil
-    else
-      Seq(
-        CostTerm(
-          "filter repeat",
-          repeats.map { step =>
-            val scanned = math.max(0L, step.scanBytes) * thresholds(CostScanNanosPerByte)
-            (scanned + math.max(0L, step.rows) * prices.shuffled(step.rowBytes)) / slots + thresholds(CostJobLaunchNanos)
-          }.sum
-        )
-      )
 
   /** What the joins below that filter other scans leave to do there because no filter reduces their build sides.
     *

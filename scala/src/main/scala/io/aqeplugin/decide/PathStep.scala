@@ -1,8 +1,7 @@
 package io.aqeplugin.decide
 
 /** Work of the rows between the scans of a probe side and its join. A row that a filter removes in the scan is spared it, except for a
-  * [[PathStep.Repeat]], which only a filter makes necessary, a [[PathStep.Shared]], which tells of the join's own shuffle, and a
-  * [[PathStep.FilterSource]], which tells of rows elsewhere.
+  * [[PathStep.Shared]], which tells of the join's own shuffle, and a [[PathStep.FilterSource]], which tells of rows elsewhere.
   *
   * The operators above the join are none: a row that the filter removes would not have reached them. Nor are the shuffle and the sort of the
   * join itself, which depend on its method.
@@ -67,19 +66,6 @@ object PathStep {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
-  /** A scan and its shuffle, which run once more for the filter: without it, the join would read the shuffle of another use of the scan.
-    *
-    * @param rows
-    *   estimated rows that the shuffle writes without the filter
-    * @param rowBytes
-    *   bytes of one of them in memory
-    * @param scanBytes
-    *   estimated bytes that the scan reads
-    */
-  final case class Repeat(rows: Long, rowBytes: Long, scanBytes: Long) extends PathStep(RepeatName) {
-    def withRows(rows: Long): PathStep = copy(rows = rows)
-  }
-
   /** The join's own shuffle, if Spark runs it once for several uses. A join that does without it reads what is below it by itself.
     *
     * @param rows
@@ -116,10 +102,9 @@ object PathStep {
   val LookupName = "lookup"
   val BroadcastName = "broadcast"
   val GroupName = "group"
-  val RepeatName = "repeat"
   val SharedName = "shared"
   val FilterSourceName = "filter_source"
 
   val Names: Seq[String] =
-    Seq(ShuffleName, SortName, MergeName, LookupName, BroadcastName, GroupName, RepeatName, SharedName, FilterSourceName)
+    Seq(ShuffleName, SortName, MergeName, LookupName, BroadcastName, GroupName, SharedName, FilterSourceName)
 }

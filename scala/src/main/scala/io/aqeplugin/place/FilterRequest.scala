@@ -13,13 +13,10 @@ import io.aqeplugin.filters.RangeBounds
   *   the keys over the source's columns
   * @param bounds
   *   how the source's keys bound the target's; none if they equal them
-  * @param repeats
-  *   the filter takes the scan's exchange away from a shared one, so that it runs once more
   */
 final case class FilterRequest(
     source: SparkPlan,
     sourceKeys: Seq[Expression],
     bounds: Option[RangeBounds],
-    target: FilterTarget,
-    repeats: Boolean = false
+    target: FilterTarget
 )

@@ -24,8 +24,6 @@ import io.aqeplugin.observe.{FoundJoin, JoinRange, Total}
   *   how the source's columns bound the scan's column; none if they equal the scan's columns
   * @param otherUsesPassRate
   *   share of the targets' rows that must pass for other uses of shared scans
-  * @param repeated
-  *   those of the targets that Spark would scan once for several uses, and with the filter once more for this one
   * @param shuffleShare
   *   the part of the probe side's shuffle that is spared if the join does without, see [[io.aqeplugin.decide.PathStep.Shared]]; none if there is none, or
   *   it has started
@@ -37,7 +35,6 @@ final case class JoinSite(
     obstacle: Option[ReasonCode],
     bounds: Option[RangeBounds] = None,
     otherUsesPassRate: Double = 0,
-    repeated: Seq[FilterTarget] = Nil,
     shuffleShare: Option[Double] = None
 ) {
 
@@ -51,7 +48,7 @@ final case class JoinSite(
 
   /** The filter of the site on `target`. */
   def request(target: FilterTarget): Option[FilterRequest] = source.map { case (source, keys) =>
-    FilterRequest(source, keys, bounds, target, repeats = repeated.exists(_ eq target))
+    FilterRequest(source, keys, bounds, target)
   }
 
   /** What the keys reach: the targets, and what may get no filter, unless its rows go through a target. */
@@ -68,7 +65,7 @@ final case class JoinSite(
 
   /** The site without targets: all of them refused for `code`. */
   def refuseAll(code: ReasonCode): JoinSite =
-    copy(targets = Nil, repeated = Nil, refused = refused ++ targets.map(target => (target, code)), obstacle = Some(code))
+    copy(targets = Nil, refused = refused ++ targets.map(target => (target, code)), obstacle = Some(code))
 }
 
 object JoinSite {
@@ -124,19 +121,16 @@ object JoinSite {
   ): JoinSite = if (site.targets.isEmpty) site
   else {
     lazy val spark = filteredBySpark(join.child(buildSide.other))
-    def judge(target: FilterTarget): Either[ReasonCode, ReuseEffect] = {
-      val reuse = site.request(target).fold[ReuseEffect](ReuseEffect.Kept)(guard.effect(_, join.id))
-      if (reuse == ReuseEffect.Refused) Left(ReasonCode.ReusedExchange)
-      else if (target.columns.forall(k => spark.contains(k.exprId)) || guard.pruning.covers(target)) Left(ReasonCode.AlreadyFilteredBySpark)
-      else Right(reuse)
-    }
-    val judgements = site.targets.map(target => target -> judge(target))
-    val refused = judgements.collect { case (target, Left(code)) => (target, code) }
-    val allowed = judgements.collect { case (target, Right(_)) => target }
+    def refusal(target: FilterTarget): Option[ReasonCode] =
+      if (!site.request(target).forall(guard.keepsShared(_, join.id))) Some(ReasonCode.ReusedExchange)
+      else if (target.columns.forall(k => spark.contains(k.exprId)) || guard.pruning.covers(target)) Some(ReasonCode.AlreadyFilteredBySpark)
+      else None
+    val refused = site.targets.flatMap(target => refusal(target).map(target -> _))
+    val allowed = site.targets.filterNot(target => refused.exists(_._1 eq target))
     val shared = refused.collect { case (target, ReasonCode.ReusedExchange) => target }
     val later =
       if (site.finishedStage.isDefined)
-        highest(shared.flatMap(behind(_, allowed)(target => isFirst(target) && judge(target) == Right(ReuseEffect.Kept))))
+        highest(shared.flatMap(behind(_, allowed)(target => isFirst(target) && refusal(target).isEmpty)))
       else Nil
     def isMet(node: SparkPlan, own: Seq[FilterTarget]): Boolean =
       (own ++ later).exists(_.node eq node) || isFiltered(node) ||
@@ -148,8 +142,7 @@ object JoinSite {
     site.copy(
       targets = targets,
       refused = refused ++ alone,
-      obstacle = if (targets.nonEmpty) None else (refused ++ alone).headOption.map(_._2),
-      repeated = judgements.collect { case (target, Right(ReuseEffect.Repeated)) => target }
+      obstacle = if (targets.nonEmpty) None else (refused ++ alone).headOption.map(_._2)
     )
   }
 

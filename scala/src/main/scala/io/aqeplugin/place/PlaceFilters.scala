@@ -178,7 +178,7 @@ object PlaceFilters {
   }
 
   private def exchange(placement: Placement, build: SparkPlan, limits: BuildLimits): SparkPlan = {
-    val FilterRequest(_, keys, bounds, _, _) = placement.request
+    val FilterRequest(_, keys, bounds, _) = placement.request
     linked(RuntimeFilterExchangeExec(keys, build, limits, placement.label.joinId, bounds), keys.map(JoinKey.columnOf))
   }
 

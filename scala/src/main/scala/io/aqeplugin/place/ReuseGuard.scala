@@ -7,13 +7,12 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
-import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
+import org.apache.spark.sql.execution.exchange.Exchange
 
 import io.aqeplugin.observe.{JoinId, QueryPlans}
-import io.aqeplugin.storage.ScanAdapter
 
 /** Keeps filters out of exchanges that the plan contains more than once, unless all of these copies request equal ones, or each of them one
-  * for a union of them all, or the filter may be worth another run of a single scan.
+  * for a union of them all.
   *
   * A scan under such an exchange runs once for all its uses; a filter in one of the uses makes it run once more. The guard checks
   * every exchange and stage of the plan, and the exchanges that dynamic partition pruning will reuse.
@@ -22,92 +21,38 @@ import io.aqeplugin.storage.ScanAdapter
   *   the filters that the joins of the plan request as far as nothing is shared; evaluated when a shared exchange is met
   * @param plans
   *   all plans of the query
-  * @param mayRepeat
-  *   whether a scan is small enough to run once more for one filter
   */
-final class ReuseGuard(
-    plan: SparkPlan,
-    requests: => Seq[FilterRequest] = Nil,
-    plans: QueryPlans = QueryPlans.None,
-    mayRepeat: SparkPlan => Boolean = _ => false
-) {
+final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, plans: QueryPlans = QueryPlans.None) {
   private val marks = new PlanMarks(plan)
   private val copies = new IdentityHashMap[SparkPlan, Seq[SparkPlan]]().asScala
 
   /** What dynamic pruning of the plan takes its values from. */
   lazy val pruning: PlannedPruning = new PlannedPruning(plan, marks)
 
-  /** The exchanges that have left their copies, for a filter of their own. */
-  private val apart = mutable.Set.empty[Same]
+  private lazy val ofAllJoins = new SharedRequests(copiesOf, requests)
 
-  // By how many exchanges are apart: with each more, others are equal.
-  private val ofJoins = mutable.Map.empty[Int, SharedRequests]
-  private def ofAllJoins: SharedRequests = ofJoins.getOrElseUpdate(apart.size, requestsApart(requests, apart.toSet))
-
-  private def requestsApart(requests: Seq[FilterRequest], apart: Set[Same]): SharedRequests =
-    new SharedRequests(if (apart.isEmpty) copiesOf else copiesBut(apart), requests)
-
-  private def copiesBut(apart: Set[Same])(node: SparkPlan): Seq[SparkPlan] = {
-    val together = if (apart(Same(node))) Nil else copiesOf(node).filterNot(copy => apart(Same(copy)))
-    // All copies in the plan of a source inside a stage may be apart.
-    if (together.isEmpty) Seq(node) else together
-  }
-
-  /** What a filter of `request` does to the exchanges above its scan.
+  /** Whether every exchange above the scan of `request` that Spark runs once for several uses still runs once with a filter of it.
     *
     * @param join
     *   the join that requests it
     */
-  def effect(request: FilterRequest, join: JoinId): ReuseEffect = {
+  def keepsShared(request: FilterRequest, join: JoinId): Boolean = {
     val above = request.target.exchanges
-    val effect =
-      if (above.exists(pruning.mayRead)) ReuseEffect.Refused
-      else if (!above.exists(isShared) || ofAllJoins.isOfAllCopies(request) || ofAllJoins.isOfUnion(request)) ReuseEffect.Kept
-      else if (repeatsOneScan(request)) ReuseEffect.Repeated
-      else ReuseEffect.Refused
-    if (effect == ReuseEffect.Refused || !above.headOption.exists(plans.mayShare)) effect
-    else if (effect == ReuseEffect.Kept && isOfAllPlans(request, join)) ReuseEffect.Kept
-    else if ((effect == ReuseEffect.Repeated || !above.exists(isShared) && isOneScan(request)) && !isInOtherShared(above.head))
-      ReuseEffect.Repeated
-    else ReuseEffect.Refused
+    val isFree = !isBelowShared(request)
+    !above.exists(pruning.mayRead) && (isFree || ofAllJoins.isOfAllCopies(request) || ofAllJoins.isOfUnion(request)) &&
+    // Of an exchange that several plans share, all of them have the same filter for it, by an equal join.
+    above.headOption.filter(plans.mayShare).forall(isFree && plans.useAlike(_, join))
   }
-
-  /** Whether all plans of the query that share the scan's exchange have the same filter for it, by an equal join. */
-  private def isOfAllPlans(request: FilterRequest, join: JoinId): Boolean =
-    !request.target.exchanges.exists(isShared) && request.target.exchanges.headOption.exists(plans.useAlike(_, join))
-
-  /** Whether an exchange is inside a larger one that another plan of the query may run as well, all of which would run once more. */
-  private def isInOtherShared(own: Exchange): Boolean = plan.exists {
-    case larger: Exchange if larger ne own => plans.mayShare(larger) && larger.exists(_ eq own)
-    case _                                 => false
-  }
-
-  /** Whether the scan may run once more for the request: it is all that is below the shared shuffle, which then waits for no copy of itself. */
-  private def repeatsOneScan(request: FilterRequest): Boolean = isOneScan(request) && request.target.exchanges.headOption.exists { own =>
-    requestsApart(requests, apart.toSet + Same(own)).isOfAllCopies(request)
-  }
-
-  /** Whether the scan is small enough to run once more, and its shuffle has no other scan and is in no other shared exchange. */
-  private def isOneScan(request: FilterRequest): Boolean = request.target.exchanges match {
-    case Seq(own: ShuffleExchangeLike, others @ _*) =>
-      val scan = request.target.node
-      ScanAdapter.readsSameFiles(scan) && mayRepeat(scan) && !others.exists(isShared) && own.collectLeaves().size == 1
-    case _ => false
-  }
-
-  /** Takes the exchange of a request that repeats it away from its copies. */
-  def takeApart(request: FilterRequest): Unit = if (request.repeats) request.target.exchanges.headOption.foreach(own => apart += Same(own))
 
   /** The share of the rows of the request's scan that must pass for other uses of it, by the pass rate of each request; 0 where nothing else
     * uses the scan, or uses it alike.
     */
   def otherUsesPassRate(request: FilterRequest, passRate: FilterRequest => Double): Double =
-    if (request.target.exchanges.exists(isShared)) ofAllJoins.otherUsesPassRate(request, passRate) else 0.0
+    if (isBelowShared(request)) ofAllJoins.otherUsesPassRate(request, passRate) else 0.0
 
   /** How the requests of `carriedOut` leave all copies of an exchange equal. */
   def carried(carriedOut: Seq[FilterRequest]): CarriedRequests = new CarriedRequests {
-    private lazy val shared =
-      requestsApart(carriedOut, carriedOut.filter(_.repeats).flatMap(_.target.exchanges.headOption).map(Same(_)).toSet)
+    private lazy val shared = new SharedRequests(copiesOf, carriedOut)
     override def isAlike(request: FilterRequest): Boolean = !isBelowShared(request) || shared.isOfAllCopies(request)
     override def unions(passRate: FilterRequest => Double): Seq[RequestUnion] =
       if (carriedOut.exists(isBelowShared)) shared.unions(passRate) else Nil
@@ -178,21 +123,6 @@ final class ReuseGuard(
         sourcesInStages += node
         Seq(node)
     }
-}
-
-/** What a filter does to the exchanges above its scan that Spark runs once for several uses. */
-sealed trait ReuseEffect
-
-object ReuseEffect {
-
-  /** Every exchange runs as often as before. */
-  case object Kept extends ReuseEffect
-
-  /** The shuffle of the scan runs once more, for the use that has the filter. */
-  case object Repeated extends ReuseEffect
-
-  /** More than one scan would run once more, or it is not known what would. */
-  case object Refused extends ReuseEffect
 }
 
 /** Requests for filters that the joins of a plan carry out. */

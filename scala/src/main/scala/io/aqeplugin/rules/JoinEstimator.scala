@@ -200,7 +200,7 @@ private[rules] final class JoinEstimator(
       beforeExchange = site.isBeforeExchange,
       prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.node)).sum),
       otherUsesPassRate = site.otherUsesPassRate,
-      path = path.steps ++ site.repeated.flatMap(repeat(_, estimates)) ++ shared(join, probe, site, estimates)
+      path = path.steps ++ shared(join, probe, site, estimates)
     )
   }
 
@@ -230,10 +230,6 @@ private[rules] final class JoinEstimator(
   private def mayStillFilter(join: FoundJoin): Boolean = {
     val name = context.state.nameOf(join.id)
     context.state.decision(name).forall(_.buildFilter) && context.state.estimate(name).flatMap(_.waiting).forall(_.waits)
-  }
-
-  private def repeat(target: FilterTarget, estimates: SizeEstimator): Option[PathStep] = target.exchanges.headOption.map { own =>
-    PathStep.Repeat(rounded(estimates(own).rows), estimates.rowBytes(own), rounded(estimates.scanBytes(own)))
   }
 
   /** Of a key of several columns, one column leaves out fewer partitions than the pass rate of the key says, so none are counted. */

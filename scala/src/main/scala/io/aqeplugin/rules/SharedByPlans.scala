@@ -51,7 +51,6 @@ private[rules] final class SharedByPlans(context: RuleContext) {
 
   private def isShared(placement: Placement): Boolean = keys.keysIterator.exists(isIn(placement, _))
 
-  /** Whether a placement changes the exchange: one that repeats the scan takes it away. */
-  private def isIn(placement: Placement, exchange: Exchange): Boolean =
-    !placement.request.repeats && exchange.exists(_ eq placement.request.target.node)
+  /** Whether a placement changes the exchange. */
+  private def isIn(placement: Placement, exchange: Exchange): Boolean = exchange.exists(_ eq placement.request.target.node)
 }

@@ -46,14 +46,8 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     new ReuseGuard(
       plan,
       (joins ++ ranges.filter(mayBeRange)).flatMap(j => uses.noted(j, sideOf(j), reached(j, sideOf(j)).requests)),
-      context.plans,
-      mayRepeat
+      context.plans
     )
-  private def mayRepeat(scan: SparkPlan): Boolean = {
-    val most = context.thresholds(AqeConf.FilterMaxRepeatedBytes)
-    most > 0 && sizes.scanBytes(scan) <= most
-  }
-
   private val shared = new SharedByPlans(context)
 
   private val reuses = SQLConf.get.exchangeReuseEnabled
@@ -312,7 +306,6 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     site.targets.foreach(target => sizes.filter(target.node, passRate))
     site.source.foreach { case (source, _) => prepare(source) }
     val requests = site.targets.flatMap(site.request)
-    requests.foreach(guard.takeApart)
     requests.map(r => Placement(r, ReportedDecisions.labelOf(r.target, joinId, why), passRate))
   }
 

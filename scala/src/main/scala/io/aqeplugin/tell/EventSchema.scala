@@ -266,7 +266,7 @@ object EventSchema {
         "rowBytes",
         "integer",
         "bytes",
-        "of a shuffle, a broadcast, a repeat and a filter source: bytes of one row in memory",
+        "of a shuffle, a broadcast and a filter source: bytes of one row in memory",
         required = false
       ),
       FieldSchema("partitions", "integer", "partitions", "of a sort: number of partitions, each sorted by itself", required = false),
@@ -291,7 +291,7 @@ object EventSchema {
         "scanBytes",
         "integer",
         "bytes",
-        "of a repeat and a shared shuffle: estimated bytes that the scans read",
+        "of a shared shuffle: estimated bytes that the scans read",
         required = false
       ),
       FieldSchema(

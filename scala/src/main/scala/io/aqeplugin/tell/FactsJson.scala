@@ -142,7 +142,6 @@ private[tell] object FactsJson {
     val rowBytes = number {
       case PathStep.Shuffle(_, bytes)            => bytes
       case PathStep.Broadcast(_, bytes, _)       => bytes
-      case PathStep.Repeat(_, bytes, _)          => bytes
       case PathStep.FilterSource(_, _, _, bytes) => bytes
     }
     put(node, "rowBytes", rowBytes)
@@ -156,7 +155,6 @@ private[tell] object FactsJson {
     put(node, "probeRows", probeRows)
     put(node, "keys", number { case PathStep.FilterSource(_, keys, _, _) => keys })
     val scanBytes = number {
-      case PathStep.Repeat(_, _, bytes) => bytes
       case PathStep.Shared(_, bytes, _) => bytes
     }
     put(node, "scanBytes", scanBytes)
@@ -185,8 +183,6 @@ private[tell] object FactsJson {
         } yield PathStep.Lookup(rows, tableRows, tableRowBytes, byRow.getOrElse(false))
       case PathStep.BroadcastName =>
         for (rowBytes <- fields.long("rowBytes"); probeRows <- fields.long("probeRows")) yield PathStep.Broadcast(rows, rowBytes, probeRows)
-      case PathStep.RepeatName =>
-        for (rowBytes <- fields.long("rowBytes"); scanBytes <- fields.long("scanBytes")) yield PathStep.Repeat(rows, rowBytes, scanBytes)
       case PathStep.SharedName =>
         for (scanBytes <- fields.long("scanBytes"); share <- fields.double("share")) yield PathStep.Shared(rows, scanBytes, share)
       case PathStep.FilterSourceName =>

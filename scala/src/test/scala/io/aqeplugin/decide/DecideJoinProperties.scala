@@ -173,7 +173,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("more work between the scans and the join never removes a filter") {
-    val sparedByAFilter = FactsGen.pathStep.suchThat(step => step.name != PathStep.RepeatName && step.name != PathStep.SharedName).map {
+    val sparedByAFilter = FactsGen.pathStep.suchThat(_.name != PathStep.SharedName).map {
       // Of a table much larger than the cache, a filter saves almost none of the misses.
       case step: PathStep.Broadcast => step.copy(probeRows = 0)
       case step                     => step
@@ -198,15 +198,6 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
-  test("a scan that must run once more never adds a filter") {
-    forAll(FactsGen.joinFacts, FactsGen.thresholds, FactsGen.repeat) { (facts, thresholds, repeat) =>
-      val before = DecideJoin.decide(facts, thresholds)
-      val after = DecideJoin.decide(facts.copy(probe = facts.probe.copy(path = repeat +: facts.probe.path)), thresholds)
-      // With another method chosen, other prices are compared.
-      if (!before.buildFilter && after.choice == before.choice) assert(!after.buildFilter)
-    }
-  }
-
   test("a smaller share of the shuffle never turns another join into a broadcast") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds, FactsGen.shared, Gen.choose(0.0, 1.0)) { (facts, thresholds, shared, smaller) =>
       def method(share: Double): Option[Method] = {
@@ -220,7 +211,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a shared shuffle costs a broadcast the same with and without a filter") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds, FactsGen.shared) { (facts, thresholds, shared) =>
-      val others = facts.probe.path.filterNot(step => step.name == PathStep.SharedName || step.name == PathStep.RepeatName)
+      val others = facts.probe.path.filterNot(_.name == PathStep.SharedName)
       val model =
         new CostModel(
           facts.copy(probe = facts.probe.copy(path = others :+ shared)),

@@ -85,9 +85,6 @@ object FactsGen {
     exchanges
   )
 
-  val repeat: Gen[PathStep] =
-    Gen.zip(count, count, count).map { case (rows, rowBytes, scanBytes) => PathStep.Repeat(rows, rowBytes, scanBytes) }
-
   val shared: Gen[PathStep.Shared] =
     Gen.zip(count, count, Gen.frequency(1 -> Gen.const(0.0), 5 -> Gen.choose(0.0, 1.0))).map { case (rows, scanBytes, share) =>
       PathStep.Shared(rows, scanBytes, share)
@@ -105,7 +102,6 @@ object FactsGen {
     Gen.zip(count, count, count, count).map { case (rows, keys, probeRows, rowBytes) =>
       PathStep.FilterSource(rows, keys, probeRows, rowBytes)
     },
-    repeat,
     shared
   )
 

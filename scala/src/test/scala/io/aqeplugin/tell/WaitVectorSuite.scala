@@ -49,7 +49,6 @@ object WaitVectorSuite {
     "filter.buildTimeout",
     "filter.slotTimeout",
     "filter.maxPerScan",
-    "filter.maxRepeatedBytes",
     "filter.selfDisable.sampleBatches",
     "filter.selfDisable.maxPassRate",
     "filter.selfDisable.skipBatches"
