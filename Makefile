@@ -317,7 +317,7 @@ prerequisites:
 
 .PHONY: docs
 docs: prerequisites venv ## rewrite the documentation, tables and dashboards that are generated from the code
-	$(SBT) "spark41/Test/runMain io.aqeplugin.tell.GeneratedFiles ."
+	$(SBT) "spark41/Test/runMain io.aqeplugin.docs.GeneratedFiles ."
 	$(BIN)/python -m monitoring .
 
 .PHONY: clean

@@ -2,7 +2,7 @@ package io.aqeplugin.conf
 
 /** Every conf key of the plugin, with its default and its range. Nothing else defines a key.
   *
-  * A query reads the keys of [[PerSession]] from its session conf once, when it is first planned. [[ConfDocs]] generates
+  * A query reads the keys of [[PerSession]] from its session conf once, when it is first planned. `make docs` generates
   * `docs/configuration.md` and the table that the Python half reads from [[All]].
   */
 object AqeConf {

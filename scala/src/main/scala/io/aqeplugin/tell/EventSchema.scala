@@ -1,8 +1,6 @@
 package io.aqeplugin.tell
 
-import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
-
-import io.aqeplugin.conf.{GeneratedFile, Mode, TrialArm}
+import io.aqeplugin.conf.{Mode, TrialArm}
 import io.aqeplugin.decide._
 
 /** One field of a JSON object.
@@ -532,24 +530,4 @@ object EventSchema {
       Outcome,
       Flip
     ) ++ LimitSchema.Objects ++ PredicateSchema.Objects
-
-  lazy val File: GeneratedFile = GeneratedFile("aqe_plugin/events/event_schema.json", render)
-
-  private def render: String = {
-    val mapper = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT)
-    val root = mapper.createObjectNode().put("schemaVersion", DecisionJson.SchemaVersion)
-    val objects = root.putArray("objects")
-    Objects.foreach { schema =>
-      val fields = objects.addObject().put("name", schema.name).put("doc", schema.doc).putArray("fields")
-      schema.fields.foreach { field =>
-        val node = fields.addObject().put("name", field.name).put("type", field.kind).put("unit", field.unit)
-        node.put("required", field.required).put("doc", field.doc)
-        if (field.values.nonEmpty) {
-          val values = node.putArray("values")
-          field.values.foreach(values.add(_))
-        }
-      }
-    }
-    mapper.writeValueAsString(root).replace("\r\n", "\n") + "\n"
-  }
 }

@@ -11,6 +11,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
 import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.docs.DecisionsTableDocs
 import io.aqeplugin.e2e.PluginSession
 
 /** `aqe_decisions()` in SQL, for queries that really ran. */

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.ObjectMapper
 
 import io.aqeplugin.decide._
+import io.aqeplugin.docs.DecisionDocs
 import io.aqeplugin.tell._
 
 /** Events as the plugin writes them, for the tests of the tab. */

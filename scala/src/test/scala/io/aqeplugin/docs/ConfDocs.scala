@@ -1,13 +1,17 @@
-package io.aqeplugin.conf
+package io.aqeplugin.docs
 
-import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
 import com.fasterxml.jackson.databind.node.ObjectNode
+
+import io.aqeplugin.conf.{AqeConf, Canary, ConfEntry, TrialArm}
 
 /** The conf keys as a page for users and as a table for the Python half. */
 object ConfDocs {
 
   val Markdown: GeneratedFile = GeneratedFile("docs/configuration.md", markdown)
-  val Table: GeneratedFile = GeneratedFile("aqe_plugin/conf/conf_table.json", table)
+  val Table: GeneratedFile = GeneratedFile.json("aqe_plugin/conf/conf_table.json") { root =>
+    val keys = root.put("schemaVersion", 1).putArray("keys")
+    AqeConf.All.foreach(entry => describe(entry, keys.addObject()))
+  }
 
   private def markdown: String = {
     val (internal, public) = AqeConf.All.partition(_.internal)
@@ -43,19 +47,13 @@ object ConfDocs {
         "; "
       )}.""".stripMargin
 
-  private def rows(entries: Seq[ConfEntry[_]]): String =
-    (Seq("| Key | Default | Unit | Allowed | Meaning | Since |", "|---|---|---|---|---|---|") ++ entries.map { entry =>
+  private def rows(entries: Seq[ConfEntry[_]]): String = MarkdownTable(
+    Seq("Key", "Default", "Unit", "Allowed", "Meaning", "Since"),
+    entries.map { entry =>
       val default = if (entry.defaultText.isEmpty) "" else s"`${entry.defaultText}`"
-      s"| `${entry.key}` | $default | ${entry.unit} | ${entry.allowed.text} | ${entry.doc} | ${entry.since} |"
-    }).mkString("\n")
-
-  private def table: String = {
-    val mapper = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT)
-    val root = mapper.createObjectNode()
-    val keys = root.put("schemaVersion", 1).putArray("keys")
-    AqeConf.All.foreach(entry => describe(entry, keys.addObject()))
-    mapper.writeValueAsString(root).replace("\r\n", "\n") + "\n"
-  }
+      Seq(s"`${entry.key}`", default, entry.unit, entry.allowed.text, entry.doc, entry.since)
+    }
+  )
 
   private def describe(entry: ConfEntry[_], node: ObjectNode): Unit = {
     node.put("key", entry.key).put("type", entry.syntax.name)
@@ -67,10 +65,7 @@ object ConfDocs {
     }
     node.put("defaultText", entry.defaultText).put("unit", entry.unit).put("allowed", entry.allowed.text)
     entry.threshold.foreach(name => node.put("threshold", name))
-    node.put(
-      "perSession",
-      entry.perSession
-    ).put("internal", entry.internal).put("since", entry.since).put("doc", entry.doc)
+    node.put("perSession", entry.perSession).put("internal", entry.internal).put("since", entry.since).put("doc", entry.doc)
     ()
   }
 }

@@ -1,10 +1,9 @@
-package io.aqeplugin.tell
+package io.aqeplugin.docs
 
 import java.nio.file.Paths
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.conf.{GeneratedFile, GeneratedSection}
 import io.aqeplugin.decide.ReasonCode
 
 /** The tests run in the repository's root. */
@@ -18,6 +17,11 @@ class GeneratedFilesSuite extends AnyFunSuite {
     test(s"$name is up to date (`make docs` generates it)") {
       assert(!file.isStale(Paths.get(".")))
     }
+  }
+
+  test("nothing that writes them is in the driver's jar") {
+    def home(of: Class[_]): String = of.getProtectionDomain.getCodeSource.getLocation.toString
+    assert(home(GeneratedFiles.getClass) != home(ReasonCode.getClass))
   }
 
   test("examples of reasons are sentences that fit into a table") {

@@ -1,4 +1,4 @@
-package io.aqeplugin.tell
+package io.aqeplugin.docs
 
 import io.aqeplugin.decide.ReasonCode
 import io.aqeplugin.decide.ReasonCode._

@@ -1,4 +1,6 @@
-package io.aqeplugin.conf
+package io.aqeplugin.docs
+
+import io.aqeplugin.conf.{AqeConf, ConfEntry, ConfSyntax}
 
 /** Generates the Python stub with a typed attribute and argument for each threshold of `AqePlugin.thresholds`. */
 object PythonThresholds {

@@ -1,7 +1,10 @@
-package io.aqeplugin.conf
+package io.aqeplugin.docs
 
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
+
+import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
+import com.fasterxml.jackson.databind.node.ObjectNode
 
 /** A file of the repository, or a part of one, that is generated from code. */
 sealed trait Generated {
@@ -30,6 +33,26 @@ sealed trait Generated {
 
 final case class GeneratedFile(path: String, text: String) extends Generated {
   protected def renew(now: String): String = text
+}
+
+object GeneratedFile {
+
+  /** A file of one JSON object, which `fill` fills. */
+  def json(path: String)(fill: ObjectNode => Unit): GeneratedFile = {
+    val mapper = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT)
+    val root = mapper.createObjectNode()
+    fill(root)
+    GeneratedFile(path, mapper.writeValueAsString(root).replace("\r\n", "\n") + "\n")
+  }
+}
+
+object MarkdownTable {
+  def apply(header: Seq[String], rows: Seq[Seq[String]]): String =
+    (header.mkString(
+      "| ",
+      " | ",
+      " |"
+    ) +: header.map(_ => "---").mkString("|", "|", "|") +: rows.map(_.mkString("| ", " | ", " |"))).mkString("\n")
 }
 
 /** The lines of a page between `<!-- generated: name -->` and `<!-- end: name -->`. People write the rest of the page. */

@@ -1,11 +1,10 @@
-package io.aqeplugin.tell
+package io.aqeplugin.docs
 
 import java.util.Locale
 
-import com.fasterxml.jackson.databind.{ObjectMapper, SerializationFeature}
-
-import io.aqeplugin.conf.{AqeConf, Generated, GeneratedFile, GeneratedSection}
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
+import io.aqeplugin.tell.DecisionJson
 
 /** The generated parts of `docs/how-it-decides.md`, and the reason codes for the Python half. */
 object DecisionDocs {
@@ -17,7 +16,13 @@ object DecisionDocs {
     GeneratedSection(Page, "estimate sources", estimateSources),
     GeneratedSection(Page, "pass rate sources", passRateSources),
     GeneratedSection(Page, "reason codes", reasonCodes),
-    GeneratedFile("aqe_plugin/events/reason_codes.json", reasonTable)
+    GeneratedFile.json("aqe_plugin/events/reason_codes.json") { root =>
+      val codes = root.put("schemaVersion", DecisionJson.SchemaVersion).putArray("codes")
+      ReasonCode.All.foreach { code =>
+        val node = codes.addObject().put("code", code.name).put("topic", code.topic.name).put("meaning", code.meaning)
+        node.put("example", ReasonExamples.of(code))
+      }
+    }
   )
 
   /** Approximately the join of TPC-DS q93 at scale factor 10: `store_sales` with the `store_returns` of one reason. */
@@ -45,7 +50,7 @@ object DecisionDocs {
     memory = Some(MemoryFacts(limitBytes = 1L << 30, heldBytes = 0, taskBytes = Some(256L << 20)))
   )
 
-  private def coefficients: String = table(
+  private def coefficients: String = MarkdownTable(
     Seq("Coefficient", "Default", "Unit", "Of"),
     AqeConf.All.filter(_.shortKey.startsWith("cost.")).map { entry =>
       Seq(s"`${entry.shortKey.stripPrefix("cost.")}`", entry.defaultText, entry.unit, entry.doc)
@@ -64,7 +69,7 @@ object DecisionDocs {
     val totals = "**sum, ms**" +: options.map { case (_, terms) => s"**${millis(CostModel.millis(terms))}**" }
     val verdict = s"Estimated pass rate ${"%.4f".formatLocal(Locale.ROOT, decision.passRate)}; choice `${decision.choice.name}`, " +
       s"reason `${decision.reason.code.name}`; filter ${if (decision.buildFilter) "built" else "not built"}, reason `${decision.filterReason.code.name}`."
-    table("Term" +: options.map { case (option, _) => title(option) }, rows :+ totals) + "\n\n" + verdict
+    MarkdownTable("Term" +: options.map { case (option, _) => title(option) }, rows :+ totals) + "\n\n" + verdict
   }
 
   private def title(option: JoinOption): String = {
@@ -78,30 +83,17 @@ object DecisionDocs {
 
   private def millis(value: Double): String = "%,.1f".formatLocal(Locale.ROOT, value)
 
-  private def reasonCodes: String = table(
+  private def reasonCodes: String = MarkdownTable(
     Seq("Code", "About", "Meaning", "Example"),
     ReasonCode.All.map(code => Seq(s"`${code.name}`", code.topic.name, code.meaning, ReasonExamples.of(code)))
   )
 
   private def estimateSources: String =
-    table(Seq("Source", "The number was taken from"), EstimateSource.All.map(source => Seq(s"`${source.name}`", source.meaning)))
+    MarkdownTable(Seq("Source", "The number was taken from"), EstimateSource.All.map(source => Seq(s"`${source.name}`", source.meaning)))
 
   private def passRateSources: String =
-    table(Seq("Source", "The pass rate was estimated from"), PassRateSource.All.map(source => Seq(s"`${source.name}`", source.meaning)))
-
-  private def reasonTable: String = {
-    val mapper = new ObjectMapper().enable(SerializationFeature.INDENT_OUTPUT)
-    val root = mapper.createObjectNode()
-    val codes = root.put("schemaVersion", DecisionJson.SchemaVersion).putArray("codes")
-    ReasonCode.All.foreach { code =>
-      codes.addObject().put(
-        "code",
-        code.name
-      ).put("topic", code.topic.name).put("meaning", code.meaning).put("example", ReasonExamples.of(code))
-    }
-    mapper.writeValueAsString(root).replace("\r\n", "\n") + "\n"
-  }
-
-  private def table(header: Seq[String], rows: Seq[Seq[String]]): String =
-    (header +: header.map(_ => "---") +: rows).map(_.mkString("| ", " | ", " |")).mkString("\n")
+    MarkdownTable(
+      Seq("Source", "The pass rate was estimated from"),
+      PassRateSource.All.map(source => Seq(s"`${source.name}`", source.meaning))
+    )
 }

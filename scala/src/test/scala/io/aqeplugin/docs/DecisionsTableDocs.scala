@@ -1,17 +1,17 @@
-package io.aqeplugin.tell
+package io.aqeplugin.docs
 
 import java.util.Locale
 
 import org.apache.spark.sql.types.{ArrayType, StructType}
 
-import io.aqeplugin.conf.GeneratedFile
+import io.aqeplugin.tell.{DecisionColumns, LimitColumns, PredicateColumns, TableColumn}
 
 /** Generates the page with the columns of `aqe_decisions()`. */
 object DecisionsTableDocs {
   lazy val File: GeneratedFile = GeneratedFile("docs/decisions-table.md", page)
 
   /** Questions and the queries that answer them. A test runs the queries. */
-  private[tell] val Examples: Seq[(String, String)] = Seq(
+  val Examples: Seq[(String, String)] = Seq(
     "joins of the recent queries, slowest query first" ->
       """SELECT execution_id, query_millis, join_id, choice, reason, filter_status, filter_rows_in, filter_rows_out
         |FROM aqe_decisions() ORDER BY query_millis DESC""".stripMargin,
@@ -69,9 +69,7 @@ object DecisionsTableDocs {
       |query that was planned before it ran (`explain`) is not recorded.""".stripMargin
 
   private def table(columns: Seq[TableColumn[_]]): String =
-    (Seq("| Name | Type | Unit | Meaning |", "|---|---|---|---|") ++ columns.map { column =>
-      s"| `${column.name}` | ${typeName(column)} | ${column.unit} | ${column.doc} |"
-    }).mkString("\n")
+    MarkdownTable(Seq("Name", "Type", "Unit", "Meaning"), columns.map(one => Seq(s"`${one.name}`", typeName(one), one.unit, one.doc)))
 
   private def typeName(column: TableColumn[_]): String = column.dataType match {
     case ArrayType(_: StructType, _) => "array of struct"
