@@ -24,6 +24,7 @@ from aqe_plugin.install.chosen_jar import chosen_jar, require_jar
 from aqe_plugin.install.controller import (
     Proposal,
     carry_out,
+    changed_elsewhere,
     keys_left,
     propose_install,
     propose_rollback,
@@ -233,8 +234,12 @@ def history(
 
 
 def place_of(target: Path | None, spark_home: Path | None) -> Where:
-    """The place to use, as for ``find_target``; a wait for a server is reported on standard error."""
-    return find_target(target, spark_home, os.environ, warn)
+    """The place to use, as for ``find_target``; what there is to know of it is reported on standard error."""
+    found = find_target(target, spark_home, os.environ, warn)
+    elsewhere = changed_elsewhere(found)
+    if elsewhere:
+        warn(elsewhere)
+    return found
 
 
 def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str) -> None:

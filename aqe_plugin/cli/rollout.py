@@ -36,6 +36,7 @@ from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.recommendation import Limits, best
 from aqe_plugin.tuning.rollout import beginnings, next_steps
 from aqe_plugin.tuning.rollout.attempts import findings_after, sure_enough
+from aqe_plugin.tuning.rollout.file_changes import require_no_other_canary
 from aqe_plugin.tuning.rollout.ledger import ASKED, RolloutStep, damaged_lines, locked
 from aqe_plugin.tuning.rollout.manual_edits import same_value
 from aqe_plugin.tuning.rollout.rings import Ring, RingLimits, is_over
@@ -94,8 +95,7 @@ def rollout(
             # The words that began it are those of each later look.
             asked_values = {}
         if rollouts.steps and rollouts.steps[-1].at_millis > rollouts.now_millis:
-            store = store_of(file)
-            warn(in_future(rollouts.steps[-1], str(store.journal_folder), store.other_copies))
+            warn(in_future(rollouts.steps[-1], str(store_of(file).journal_folder)))
         ended = _ended_first(rollouts, step) if asked_values else None
         if ended is not None:
             if yes:
@@ -103,6 +103,8 @@ def rollout(
                 rollouts = read_rollouts(file, actor(why))
             say(f"Rollout no. {ended.step.number} is over: {ended.step.why}.")
             step, last = None, None
+        if step is None and last is None:
+            require_no_other_canary(file, {})
         if step is None and asked_values and last is None:
             step = beginnings.begin_with_values(rollouts, asked_values, canary_share)
             if step is None:
@@ -128,9 +130,7 @@ def rollout(
         patch = _patch(step) if output is StepFormat.PATCH else []
         left = step.changes_target and output is StepFormat.PATCH
         if yes:
-            unshared = next_steps.take(rollouts, step, leaves_target=left)
-            if unshared:
-                warn(f"{unshared} What the logs show is kept on this machine alone.")
+            next_steps.take(rollouts, step, leaves_target=left)
     if step.step.ring in (Ring.CANARY, Ring.ALL):
         _warn_without_plugin(file)
     if output is StepFormat.PATCH:

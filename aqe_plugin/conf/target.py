@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -93,10 +93,14 @@ class ConfStore(Protocol):
         """The folder on this machine that holds the journal and the backups."""
 
     @property
-    def other_copies(self) -> str:
-        """What else to do where a file of the journal folder is to be moved away, as the end of a sentence; mostly
-        nothing."""
-        return ""
+    def keeps_texts(self) -> bool:
+        """Whether earlier texts are kept beside the journal; where not, a change is taken back key by key."""
+        return True
+
+    @property
+    def changed_by(self) -> Mapping[str, str]:
+        """When, by whom of those who changed by aqe-plugin what the place holds, if the place notes that."""
+        return {}
 
     def make_journal_folder(self) -> None:
         make_state_folder(self.journal_folder)
@@ -111,31 +115,6 @@ class ConfStore(Protocol):
         self.make_journal_folder()
         with lock(self.journal_folder / "lock"):
             yield
-
-    def fetch_state(self, takes_back: bool = False) -> None:
-        """Brings what other machines recorded about the target into the journal folder, if the place keeps that.
-
-        Whoever calls it holds the target.
-
-        Args:
-            takes_back: as for :meth:`replace`.
-
-        Raises:
-            StateError: what they recorded cannot be read.
-        """
-        return
-
-    def share_state(self, closing: bool = False) -> None:
-        """Shows other machines what this one recorded, if the place keeps that; ``replace`` does so too.
-
-        Args:
-            closing: the lines only close a change that was made; what prevents them from being shown is reported, not
-                raised, and they are shown with the next change.
-
-        Raises:
-            ConflictError: another machine recorded something else in the meantime; nothing was shown.
-        """
-        return
 
     def read(self) -> bytes | None:
         """The content, ``None`` when there is none."""
@@ -155,20 +134,15 @@ class ConfStore(Protocol):
         """
         return ""
 
-    def replace(
-        self, before: bytes | None, after: bytes | None, takes_back: bool = False, mode: int | None = None
-    ) -> None:
+    def replace(self, before: bytes | None, after: bytes | None, who: str, mode: int | None = None) -> None:
         """Replaces the content; a reader sees the old or the new, whole.
 
         Args:
-            takes_back: the change undoes an earlier one, which may do harm. It is made also where the place cannot keep
-                what is recorded about it; that is reported, and shown to other machines with the next change.
+            who: makes the change.
             mode: of a file that is created, if it was there before; see :attr:`mode`.
 
         Raises:
-            ConflictError: the content is no longer ``before``, or another machine recorded something in the meantime,
-                as far as that can be known; nothing was written.
-            StateError: what other machines recorded cannot be read; nothing was written.
+            ConflictError: the content is no longer ``before``, as far as that can be known; nothing was written.
             WriteError: it could not be written, and the content is as it was.
             InputError: the server does not answer, so whether it was written is unknown.
         """

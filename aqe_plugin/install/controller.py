@@ -8,8 +8,7 @@ ConflictError when it is written in a way that cannot be changed safely or only 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -39,7 +38,7 @@ from aqe_plugin.install.journal import (
     of_last_rollout,
     went_back,
 )
-from aqe_plugin.install.plan import is_ours, plan_install, plan_uninstall, purged
+from aqe_plugin.install.plan import edited_since, is_ours, plan_install, plan_uninstall, purged, taken_back
 from aqe_plugin.machine.disk import digest, leftovers, replace_file
 
 
@@ -51,7 +50,6 @@ class Proposal:
         before: the present content, ``None`` when there is none; ``after`` likewise.
         undoes: number of the first change that a rollback undoes; it undoes all later ones too.
         step: the id of the rollout's step that makes the change, if one does.
-        takes_back: the change only undoes earlier ones, so it is made even where its records cannot be shared.
     """
 
     action: Action
@@ -61,7 +59,6 @@ class Proposal:
     changes: tuple[Change, ...]
     undoes: int | None = None
     step: str | None = None
-    takes_back: bool = False
 
     @property
     def nothing_to_do(self) -> bool:
@@ -92,13 +89,12 @@ def propose_uninstall(where: Where, purge: bool) -> Proposal:
     target = read_target(where)
     journal = journal_of(target.store)
     installs = _last_installs(_settled(journal, target.store, target.content))
-    if _only_ours(installs, target.content):
+    if target.store.keeps_texts and _only_ours(installs, target.content):
         start = journal.kept(installs[0].before)
         conf = target.store.parse(start)
     else:
-        start = target.content
-        installed = merged(tuple(change for record in installs for change in record.changes))
-        conf = plan_uninstall(target.conf, installed)
+        start = None if _made_it(installs, target.store) else target.content
+        conf = plan_uninstall(target.conf, _as_one(installs))
     if purge:
         conf = purged(conf)
     after = None if start is None and not conf.items() else conf.render()
@@ -106,7 +102,7 @@ def propose_uninstall(where: Where, purge: bool) -> Proposal:
     why = "--purge removes the plugin's own keys" if purge else "aqe-plugin had set it"
     changes = changes_between(target.conf.items(), conf.items(), why)
     changes = tuple(replace(change, why=whys.get(change.key, why)) for change in changes)
-    return Proposal(Action.UNINSTALL, target.store, target.content, after, changes, takes_back=True)
+    return Proposal(Action.UNINSTALL, target.store, target.content, after, changes)
 
 
 def keys_left(proposal: Proposal) -> dict[str, str]:
@@ -138,13 +134,17 @@ def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> 
 
 
 def propose_rollback(where: Where, force: bool, to: int | None = None) -> Proposal:
-    """Restores the target from before the last change in force, byte for byte; steps of a rollout are one change.
+    """Restores the target from before the last change in force; steps of a rollout are one change.
+
+    Where earlier texts are kept, byte for byte. Elsewhere each key of the change gets its old value back, and what
+    somebody else changed stays.
 
     A canary that is over is not restored, since nobody watches it: what was changed while it ran is undone too. Nor is
     one that something else took out of the target.
 
     Args:
-        force: undo changes of somebody else too; a backup keeps the present file.
+        force: undo changes of somebody else too; a backup keeps the present file. Where no texts are kept, only keys
+            that still are as the change left them go back.
         to: number of the change to go back to, which stays in force; 0 goes back before the first.
 
     Raises:
@@ -156,18 +156,38 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
     content, journal = store.read(), journal_of(store)
     changed = in_force(_settled(journal, store, content))
     if not changed:
-        raise StateError(f"{store.name}: there is nothing to roll back; no change of aqe-plugin is in force.")
+        made = "" if store.keeps_texts else f" made on this machine (journal: {journal.folder})"
+        raise StateError(f"{store.name}: there is nothing to roll back; no change of aqe-plugin{made} is in force.")
     last = changed[-1]
-    if digest(content) != last.after and not force:
+    if store.keeps_texts and digest(content) != last.after and not force:
         raise ConflictError(
             f"{store.name}: changed since {last.action.value} no. {last.number} by somebody else: "
             f"{_difference(store, journal.kept(last.after), content)}. "
             "A rollback would undo that too: --force does so and keeps the present file as a backup."
         )
     first = of_last_rollout(changed)[0] if to is None else _first_after(to, changed, store.name)
-    canary = _canary_before(first, changed, store, journal)
+
+    def as_before(earliest: Record) -> bytes | None:
+        """What the target held before this change; where no texts are kept, what it holds without the changes since."""
+        if store.keeps_texts:
+            return journal.kept(earliest.before)
+        since = [one for one in changed if one.number >= earliest.number]
+        conf = taken_back(store.parse(content), _as_one(since))
+        return None if _made_it(since, store) and not conf.items() else conf.render()
+
+    undone = [one for one in changed if one.number >= first.number]
+    edited = [] if store.keeps_texts else edited_since(store.parse(content), _as_one(undone))
+    if edited and not force:
+        raise ConflictError(
+            f"{store.name}: {', '.join(edited)}: changed since by somebody else{_by_others(store)}, so this machine "
+            "cannot take back its own value. Roll back there, or set the old value (aqe-plugin history) by hand. "
+            "--force leaves these keys as they are, and takes back the others."
+        )
+    canary = _canary_before(first, changed)
+    if canary is not None and not _has_canary(_items(store, as_before(first))):
+        canary = None
     is_gone = not _has_canary(_items(store, content))
-    is_over = is_gone or any(went_back(one) for one in changed if one.number >= first.number)
+    is_over = is_gone or any(map(went_back, undone))
     if canary is not None and to is not None and is_over:
         known = ", ".join(str(record.number) for record in changed)
         earlier = next((one.number for one in reversed(changed) if one.number < canary.number), 0)
@@ -177,10 +197,10 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
         )
     if canary is not None and to is None and is_gone:
         first = canary
-    before = journal.kept(first.before)
+    before = as_before(first)
     why = f"as before {first.action.value} no. {first.number}"
     changes = changes_between(_items(store, content), _items(store, before), why)
-    return Proposal(Action.ROLLBACK, store, content, before, changes, first.number, takes_back=True)
+    return Proposal(Action.ROLLBACK, store, content, before, changes, first.number)
 
 
 def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
@@ -188,33 +208,14 @@ def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
 
     Raises:
         ConflictError: the target changed since the proposal, or another aqe-plugin is changing it.
-        StateError: what other machines recorded about the target cannot be read.
         WriteError: the target could not be written, and is unchanged.
     """
-    with held(proposal.store, proposal.takes_back):
-        settled = carry_out_held(proposal, actor)
-        proposal.store.share_state(closing=True)
-    return settled
-
-
-@contextmanager
-def held(store: ConfStore, takes_back: bool = False) -> Iterator[None]:
-    """Holds the target for this process, with what other machines recorded about it.
-
-    Args:
-        takes_back: what is to be done only undoes an earlier change; records that cannot be read do not prevent it.
-
-    Raises:
-        ConflictError: another process of this machine holds it.
-        StateError: what other machines recorded cannot be read.
-    """
-    with store.locked():
-        store.fetch_state(takes_back)
-        yield
+    with proposal.store.locked():
+        return carry_out_held(proposal, actor)
 
 
 def carry_out_held(proposal: Proposal, actor: Actor) -> list[str]:
-    """As ``carry_out``, for whoever holds the target and shows other machines how the change ended."""
+    """As ``carry_out``, for whoever holds the target."""
     store = proposal.store
     settled = settle_held(store, actor)
     journal = journal_of(store)
@@ -238,12 +239,12 @@ def carry_out_held(proposal: Proposal, actor: Actor) -> list[str]:
         mode=store.mode,
     )
     had = next((one.mode for one in reversed(journal.records) if one.mode is not None), None)
-    journal.keep(proposal.before)
-    journal.keep(proposal.after)
+    for text in (proposal.before, proposal.after) if store.keeps_texts else ():
+        journal.keep(text)
     journal.write(record)
     try:
-        store.replace(proposal.before, proposal.after, proposal.takes_back, had)
-    except (ConflictError, StateError, WriteError):
+        store.replace(proposal.before, proposal.after, actor.who, had)
+    except (ConflictError, WriteError):
         journal.write(replace(record, phase=Phase.ABANDONED, at=actor.time()))
         raise
     journal.write(replace(record, phase=Phase.DONE, at=actor.time()))
@@ -302,12 +303,36 @@ def _first_after(number: int, changed: list[Record], name: str) -> Record:
     return later
 
 
-def _canary_before(first: Record, changed: list[Record], store: ConfStore, journal: Journal) -> Record | None:
-    """The change that began the canary which the target had before ``first``, if it had one."""
-    earlier = [one for one in changed if one.number < first.number]
-    begins = (one for one in reversed(earlier) if any(_begins_canary(change) for change in one.changes))
-    found = next(begins, None)
-    return found if found is not None and _has_canary(_items(store, journal.kept(first.before))) else None
+def changed_elsewhere(where: Where) -> str:
+    """A sentence on who else changed by aqe-plugin what the target holds, on other machines; empty for nobody."""
+    store = store_of(where)
+    by = _by_others(store)
+    return by and (
+        f"{store.name}: changed{by}. Journal and rollouts of that are not in {store.journal_folder}: roll it back, and "
+        "go on with its rollout, on that machine."
+    )
+
+
+def _by_others(store: ConfStore) -> str:
+    """Who changed the target by aqe-plugin and is not in its journal here, and when."""
+    journal = journal_of(store) if store.changed_by else Journal(store.journal_folder, (), ())
+    known = {record.who for record in journal.records}
+    return "".join(f" by {who} at {at}" for who, at in store.changed_by.items() if who not in known)
+
+
+def _as_one(records: list[Record]) -> dict[str, Change]:
+    return merged(tuple(change for record in records for change in record.changes))
+
+
+def _made_it(changed: list[Record], store: ConfStore) -> bool:
+    """Whether the first of these changes made the place, of which no text is kept."""
+    return bool(changed) and not store.keeps_texts and changed[0].before is None
+
+
+def _canary_before(first: Record, changed: list[Record]) -> Record | None:
+    """The change that began the last canary before ``first``, if there was one."""
+    earlier = (one for one in reversed(changed) if one.number < first.number)
+    return next((one for one in earlier if any(_begins_canary(change) for change in one.changes)), None)
 
 
 def _has_canary(items: Mapping[str, str]) -> bool:

@@ -136,13 +136,8 @@ class Journal:
             return None
         content = read_or_none(self._backup(wanted))
         if digest(content) != wanted:
-            first = next((record for record in self.records if wanted in (record.before, record.after)), None)
-            by = "" if first is None else f" {first.who} made it, with {first.action.value} no. {first.number}:"
             raise StateError(
-                f"{self._backup(wanted)}: the backup is missing or damaged.{by} roll back on that machine, or copy the "
-                "file from there, or restore the conf by other means."
-                if by
-                else f"{self._backup(wanted)}: the backup is missing or damaged; restore the conf by other means."
+                f"{self._backup(wanted)}: the backup is missing or damaged; restore the conf by other means."
             )
         return content
 

@@ -17,6 +17,7 @@ from aqe_plugin.install.jars import jar_name, spark_line
 # A cluster observes before its plans are changed.
 DEFAULT_MODE = "observe"
 _MODES = {"off": "it does nothing", DEFAULT_MODE: "it decides and records, and changes no plan"}
+_LISTS = (PLUGINS_KEY, JARS_KEY)
 _DEFAULT_PLUGINS_KEY = "spark.plugins.defaultList"
 
 
@@ -67,14 +68,35 @@ def plan_uninstall(conf: TargetConf, installed: Mapping[str, Change]) -> TargetC
     Args:
         installed: what the install changed, by key; empty when that is not recorded.
     """
-    entries: dict[str, Callable[[str], bool]] = {PLUGINS_KEY: _is_plugin, JARS_KEY: _is_jar}
-    for key in (MODE_KEY, *entries, *(key for key in installed if key not in (MODE_KEY, *entries))):
-        change, present = installed.get(key), conf.get(key)
-        if change is not None and present == change.new:
+    back = taken_back(conf, installed)
+    for key, is_our_entry in ((PLUGINS_KEY, _is_plugin), (JARS_KEY, _is_jar)):
+        present, is_restored = back.get(key), key in installed and conf.get(key) == installed[key].new
+        if present is not None and not is_restored and any(map(is_our_entry, entries_of(present))):
+            back = _with(back, key, _without(present, is_our_entry))
+    return back
+
+
+def taken_back(conf: TargetConf, changes: Mapping[str, Change]) -> TargetConf:
+    """The conf with the old value of each key that still has the new one of its change; other values stay.
+
+    In a list that was changed since, the entries that the change added or removed go or come back.
+    """
+    for key, change in changes.items():
+        present = conf.get(key)
+        if present == change.new:
             conf = _with(conf, key, change.old)
-        elif present is not None and key in entries and any(map(entries[key], entries_of(present))):
-            conf = _with(conf, key, _without(present, entries[key]))
+        elif present is not None and key in _LISTS:
+            old, new = entries_of(change.old), entries_of(change.new)
+            kept = _without(present, ({*new} - {*old}).__contains__)
+            for entry in old:
+                kept = kept if entry in (*new, *entries_of(kept)) else _appended(kept, entry)
+            conf = _with(conf, key, kept)
     return conf
+
+
+def edited_since(conf: TargetConf, changes: Mapping[str, Change]) -> list[str]:
+    """The keys that :func:`taken_back` leaves as they are, because they have neither the old nor the new value."""
+    return [key for key, one in changes.items() if key not in _LISTS and conf.get(key) not in (one.old, one.new)]
 
 
 def purged(conf: TargetConf) -> TargetConf:

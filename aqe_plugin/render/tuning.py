@@ -75,13 +75,13 @@ def rollout_step_json(step: RolloutStep, before: Ring | None, done: bool) -> dic
     return {**encode(step), "before": None if before is None else before.value, "applied": done}
 
 
-def in_future(last: RolloutStep, folder: str, other_copies: str) -> str:
-    """A warning about ``last``, a step dated in the future, whose ledger is in ``folder`` and ``other_copies``."""
+def in_future(last: RolloutStep, folder: str) -> str:
+    """A warning about ``last``, a step dated in the future, whose ledger is in ``folder``."""
     at = datetime.fromtimestamp(last.at_millis / 1000, timezone.utc).isoformat(timespec="seconds")
     return (
         f"rollout no. {last.number}: its last step is dated {at}, in the future, and only runs after it count. If this "
         "machine's clock is behind, set it. If the clock was ahead when the step was made, begin again: aqe-plugin "
-        f"rollback, then move rollouts.jsonl in {visible(folder)} away{other_copies}."
+        f"rollback, then move rollouts.jsonl in {visible(folder)} away."
     )
 
 

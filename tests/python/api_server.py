@@ -2,10 +2,10 @@
 
 What it keeps to: paths of core and custom resources, bearer tokens (401), a ``resourceVersion`` that grows with each
 write and must match when a patch names one (409), a ``uid`` that no other object ever had, JSON Merge Patch (RFC 7396,
-415 for other patches), ``dryRun=All``, the limit of all annotations together (422), and ``Status`` objects as bodies
-of refusals. Of patches at the same time one comes after the other. It can be told to be busy, to hang, to hang up, to
-refuse, and to be overtaken by others. No cluster runs in the tests: whatever else a real server does, admission above
-all, is not in it.
+415 for other patches), ``dryRun=All``, the field manager of each field, and ``Status`` objects as bodies of refusals.
+Of patches at the same time one comes after the other. It can be told to be busy, to hang, to hang up,
+to refuse, and to be overtaken by others. No cluster runs in the tests: whatever else a real server does, admission
+above all, is not in it.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class ApiServer:
         self.refuses_patches: int | None = None
         self.port = 0
         self._version = 100
+        self._owners: dict[str, dict[str, str]] = {}
         self._writing = threading.Lock()
 
     def put(self, path: str, **members: Any) -> None:
@@ -53,16 +54,13 @@ class ApiServer:
         metadata = {**present["metadata"], "resourceVersion": str(self._version)}
         self.objects[path] = {**copy.deepcopy(present), **copy.deepcopy(members), "metadata": metadata}
 
-    def restore(self, path: str, saved: Mapping[str, Any]) -> None:
-        """Makes an object anew as it was ``saved``, annotations included."""
-        self.put(path, **{name: value for name, value in saved.items() if name != "metadata"})
-        self.annotate(path, saved["metadata"].get("annotations") or {})
-
-    def annotate(self, path: str, annotations: Mapping[str, str]) -> None:
-        """Gives an object these annotations and no other."""
-        self.objects[path]["metadata"].pop("annotations", None)
-        if annotations:
-            self.objects[path]["metadata"]["annotations"] = dict(annotations)
+    def _note(self, path: str, manager: str, patch: Any) -> None:
+        """Each field belongs to who wrote it last; who has none left is forgotten."""
+        self._owners.setdefault(path, {}).update(dict.fromkeys(leaves(patch), manager))
+        now = {name for name in leaves(self.objects[path]) if name in self._owners[path]}
+        managers = sorted({self._owners[path][name] for name in now})
+        fields = [{"manager": one, "operation": "Update", "time": "2026-11-21T12:00:00Z"} for one in managers]
+        self.objects[path]["metadata"]["managedFields"] = fields
 
     def kubeconfig(self, folder: Path, token: str = TOKEN, port: int | None = None, scheme: str = "http") -> Path:
         """A kubeconfig with the contexts ``here`` (namespace ``spark``) and ``other``."""
@@ -113,16 +111,22 @@ class ApiServer:
         if present.get("immutable"):
             return status(422, "field is immutable when `immutable` is set")
         merged = merge(present, patch)
-        annotations = merged["metadata"].get("annotations") or {}
-        if sum(len(name) + len(value) for name, value in annotations.items()) > 256 * 1024:
-            return status(422, "metadata.annotations: Too long: must have at most 262144 bytes")
         if not all(isinstance(value, str) for value in (merged.get("data") or {}).values()):
             return status(400, "cannot unmarshal into Go value of type string")
         if asked.get("dryRun") != ["All"]:
             self.put(path, **{name: value for name, value in merged.items() if name != "metadata"})
-            self.annotate(path, merged["metadata"].get("annotations") or {})
+            self._note(path, asked["fieldManager"][0], patch)
             merged = self.objects[path]
         return 200, merged
+
+
+def leaves(value: Any, path: str = "") -> list[str]:
+    """The paths of all values in ``data`` and ``spec``."""
+    if not path:
+        return [leaf for name in ("data", "spec") if name in value for leaf in leaves(value[name], name)]
+    if isinstance(value, dict):
+        return [leaf for name, one in value.items() for leaf in leaves(one, f"{path}/{name}")]
+    return [path]
 
 
 def status(code: int, message: str) -> tuple[int, Any]:

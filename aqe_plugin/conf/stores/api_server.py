@@ -29,7 +29,9 @@ except ImportError as missing:
 T = TypeVar("T")
 _MERGE_PATCH = "application/merge-patch+json"
 _BUSY = (429, 500, 502, 503, 504)
-_MANAGER = "aqe-plugin"
+# The start of the field manager of our patches; who sends them follows.
+MANAGER = "aqe-plugin "
+_MOST_MANAGER_CHARS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,8 @@ class ObjectApi:
         plain: dict[str, Any] = self.connection.sanitize_for_serialization(found)
         return plain
 
-    def patch(self, body: Mapping[str, Any], dry_run: bool) -> bool:
-        """Merges ``body`` (JSON Merge Patch, RFC 7396) into the object; with ``dry_run`` the server only tries it.
+    def patch(self, body: Mapping[str, Any], who: str | None) -> bool:
+        """Merges ``body`` (JSON Merge Patch, RFC 7396) into the object for ``who``; for nobody the server just tries.
 
         Returns:
             False when the object is newer than the ``resourceVersion`` in ``body``; it is then unchanged.
@@ -83,12 +85,8 @@ class ObjectApi:
         send: Any = client.CoreV1Api(self.patching).patch_namespaced_config_map
         if self.address.kind.group:
             send = client.CustomObjectsApi(self.patching).patch_namespaced_custom_object
-        asked = {
-            **self._path(),
-            "body": dict(body),
-            "field_manager": _MANAGER,
-            **({"dry_run": "All"} if dry_run else {}),
-        }
+        sent = {"dry_run": "All"} if who is None else {"field_manager": f"{MANAGER}{who}"[:_MOST_MANAGER_CHARS]}
+        asked = {**self._path(), "body": dict(body), **sent}
         try:
             self._call(True, lambda: send(**asked, _request_timeout=self._timeout()))
         except _OutOfDateError:

@@ -63,9 +63,7 @@ class FileStore(ConfStore):
         require_folder(self.path)
         return ""
 
-    def replace(
-        self, before: bytes | None, after: bytes | None, takes_back: bool = False, mode: int | None = None
-    ) -> None:
+    def replace(self, before: bytes | None, after: bytes | None, who: str, mode: int | None = None) -> None:
         replace_file(self.path, after, mode)
 
     def leftovers(self) -> list[Path]:

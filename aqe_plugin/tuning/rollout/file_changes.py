@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY, CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX
@@ -40,25 +39,30 @@ def file_change(step: RolloutStep, ring: Ring, file: Where) -> Proposal | None:
     tried = canary_keys(step.changes, step.canary_share)
     why = step.changes[0].why if step.changes else step.why
     if ring is Ring.CANARY:
-        _require_no_other_canary(file, tried)
+        require_no_other_canary(file, tried)
         return propose_tuning(file, tried, f"rollout no. {step.number}, {tried[CANARY_SHARE]}: {why}")
     if ring is Ring.ALL:
         new = {change.key: change.new for change in step.changes}
         return propose_tuning(file, {**dict.fromkeys(tried), **new}, f"rollout no. {step.number}, all: {why}")
     back = f"rollout no. {step.number} goes back"
     if ring is Ring.ROLLED_BACK and step.ring is Ring.ALL:
-        proposal = propose_tuning(file, {change.key: change.old for change in step.changes}, back)
-        return replace(proposal, takes_back=True)
+        return propose_tuning(file, {change.key: change.old for change in step.changes}, back)
     if ring is Ring.ROLLED_BACK and step.ring is Ring.CANARY:
-        return replace(propose_tuning(file, dict.fromkeys(tried), back), takes_back=True)
+        return propose_tuning(file, dict.fromkeys(tried), back)
     return None
 
 
-def _require_no_other_canary(file: Where, ours: Mapping[str, str]) -> None:
+def require_no_other_canary(file: Where, ours: Mapping[str, str]) -> None:
+    """Refuses a target with keys of a canary that are not ``ours``.
+
+    Raises:
+        ConflictError: it has some.
+    """
     target = read_target(file)
     for key, value in target.conf.items().items():
         if key.startswith(CANARY) and ours.get(key) != value:
             raise ConflictError(
                 f"{target.store.name}: {key} = {value} belongs to another canary, and two canaries cannot be told "
-                "apart. Remove the key and try again."
+                f"apart. No rollout under way in {target.store.journal_folder} has it: go on on the machine that began "
+                "it, or remove the canary.* keys, and try again."
             )

@@ -22,7 +22,7 @@ from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.errors import EventSchemaError, StateError
 from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.install.journal import Phase, journal_of
-from aqe_plugin.machine.disk import append_line, digest, lock, read_or_none
+from aqe_plugin.machine.disk import append_line, lock, read_or_none
 from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rollout.application_pairs import Pair
 from aqe_plugin.tuning.rollout.rings import Ring
@@ -155,24 +155,18 @@ def damaged_lines(file: Where) -> tuple[int, ...]:
     return tuple(number for number, line in enumerate(lines, start=1) if not is_json(line))
 
 
-def mark_of(file: Where) -> str | None:
-    """The same for the same lines of the ledger, ``None`` when it has none."""
-    return digest(read_or_none(_path(file)))
-
-
 def step_before_last(steps: Sequence[RolloutStep], file: Where) -> RolloutStep:
     """The step before the last one of ``steps``, of the same rollout of ``file``.
 
     Raises:
         StateError: the ledger has no readable line of it.
     """
-    number, store = steps[-1].number, store_of(file)
+    number = steps[-1].number
     if len(steps) < 2 or steps[-2].number != number:
         raise StateError(
             f"{_path(file)}: a line is missing or damaged: rollout no. {number} has no step before its last one, which "
             "was interrupted. Restore this file from a backup. Without a backup, check the values of "
-            f"{store.name}, correct them if need be, and move this file away{store.other_copies}; the next rollout "
-            "begins anew."
+            f"{store_of(file).name}, correct them if need be, and move this file away; the next rollout begins anew."
         )
     return steps[-2]
 
@@ -193,7 +187,7 @@ def write(file: Where, line: RolloutStep | Look) -> None:
 
 _BEGIN_ANEW = (
     "end a rollout that is under way with the version that began it, or remove its canary.* keys from the target; "
-    "then move this file away{copies}; the next rollout begins anew"
+    "then move this file away; the next rollout begins anew"
 )
 
 
@@ -215,7 +209,7 @@ def _values(file: Where) -> Iterator[Json]:
         version = value.get("schemaVersion") if isinstance(value, dict) else None
         if isinstance(version, int) and version not in _READABLE_VERSIONS:
             versions = " and ".join(map(str, _READABLE_VERSIONS))
-            cure = "upgrade it" if version > SCHEMA_VERSION else _BEGIN_ANEW.format(copies=store_of(file).other_copies)
+            cure = "upgrade it" if version > SCHEMA_VERSION else _BEGIN_ANEW
             raise StateError(f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads {versions}: {cure}.")
         yield value
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from aqe_plugin.conf.stores.file_store import store_of
 from aqe_plugin.conf.stores.locate import read_target
-from aqe_plugin.errors import AqePluginError, ConflictError, StateError, WriteError
-from aqe_plugin.install.controller import Proposal, carry_out_held, held, settle_held
+from aqe_plugin.errors import AqePluginError
+from aqe_plugin.install.controller import Proposal, carry_out_held, settle_held
 from aqe_plugin.install.journal import Phase
 from aqe_plugin.tuning.recommendation import Limits
 from aqe_plugin.tuning.replay import Replay
@@ -21,8 +21,6 @@ from aqe_plugin.tuning.rollout.ledger import (
     Look,
     RolloutStep,
     looks_of,
-    mark_of,
-    rollouts_of,
     step_before_last,
     write,
 )
@@ -122,47 +120,23 @@ def go_on(
     return step if edits is None else _ended(rollouts, edits)
 
 
-def take(rollouts: Rollouts, step: NextStep, *, leaves_target: bool = False) -> str:
+def take(rollouts: Rollouts, step: NextStep, *, leaves_target: bool = False) -> None:
     """Takes ``step`` and keeps what the look saw; when it is interrupted, the next command finishes it.
 
     Args:
         leaves_target: somebody else changes the target. A step that changes it is then not taken; once its values are
             there, it is found to be. The reason of a step back is kept.
-
-    Returns:
-        What keeps other machines from seeing that a step back is left to somebody else, empty when nothing does.
-
-    Raises:
-        ConflictError: another machine took a step, or saw pairs, after ``rollouts`` was read; nothing was written.
     """
-    store = store_of(rollouts.file)
-    takes_back = step.proposal is not None and step.proposal.takes_back
     left = leaves_target and step.changes_target
-    with held(store, takes_back):
-        if mark_of(rollouts.file) != rollouts.mark:
-            latest = rollouts_of(rollouts.file)
-            by = f": {latest[-1].who} took the last step, to {latest[-1].ring.value}" if latest else ""
-            raise ConflictError(
-                f"{store.name}: another machine went on with the rollout in the meantime{by}. Nothing was written. "
-                "Look (aqe-plugin history) and try again."
-            )
+    with store_of(rollouts.file).locked():
         if step.look is not None:
-            _keep(rollouts, step.look, step.step.why if left and takes_back else None)
-        changed = False
+            _keep(rollouts, step.look, step.step.why if left and step.step.ring is Ring.ROLLED_BACK else None)
         if left:
             for line in step.first:
                 if line.phase is Phase.DONE:
                     write(rollouts.file, line)
         elif step.moves:
-            changed = _moved_on(rollouts, step)
-        try:
-            store.share_state(closing=changed)
-        except (StateError, WriteError) as error:
-            # Harm must be told of though its record cannot be shared.
-            if not (left and takes_back):
-                raise
-            return str(error)
-    return ""
+            _move_on(rollouts, step)
 
 
 def _keep(rollouts: Rollouts, look: Look, left: str | None) -> None:
@@ -181,12 +155,11 @@ def _left(rollouts: Rollouts) -> str | None:
     return looks[-1].left if looks else None
 
 
-def _moved_on(rollouts: Rollouts, step: NextStep) -> bool:
-    """Takes the step; returns whether it changed the file."""
+def _move_on(rollouts: Rollouts, step: NextStep) -> None:
     for line in step.first:
         write(rollouts.file, line)
-    proposal, changed = step.proposal, step.changes_target
-    if proposal is not None and changed:
+    proposal = step.proposal
+    if proposal is not None and step.changes_target:
         why = f"{rollouts.by.why or 'rollout'}: {step.step.why}"
         try:
             carry_out_held(replace(proposal, step=step.step.id), replace(rollouts.by, why=why))
@@ -197,7 +170,6 @@ def _moved_on(rollouts: Rollouts, step: NextStep) -> bool:
         # The step may have been interrupted after its change; the journal then lacks the end of it.
         settle_held(store_of(rollouts.file), rollouts.by)
     write(rollouts.file, step.step)
-    return changed
 
 
 def _stay(rollouts: Rollouts, step: NextStep, proposal: Proposal) -> None:
@@ -205,7 +177,7 @@ def _stay(rollouts: Rollouts, step: NextStep, proposal: Proposal) -> None:
 
     A step back is tried again whatever later logs show, and so is one before which nothing was in force.
     """
-    if step.before in (None, Ring.OBSERVE) or proposal.takes_back:
+    if step.before in (None, Ring.OBSERVE) or step.step.ring is Ring.ROLLED_BACK:
         return
     with suppress(AqePluginError):
         # A server may have taken the change, and its answer was lost.

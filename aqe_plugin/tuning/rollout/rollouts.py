@@ -10,7 +10,7 @@ from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import QueryHistory
 from aqe_plugin.tuning.rollout.attempts import tried_until
 from aqe_plugin.tuning.rollout.file_changes import file_change
-from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, Look, RolloutStep, looks_of, mark_of, rollouts_of
+from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, Look, RolloutStep, looks_of, rollouts_of
 from aqe_plugin.tuning.rollout.rings import Ring, is_over
 from aqe_plugin.tuning.rollout.step_times import between, since_others
 from aqe_plugin.tuning.rollout.trial import Trial
@@ -24,13 +24,11 @@ class Rollouts:
         file: the file that all applications read.
         steps: those of all its rollouts, oldest first.
         by: who takes the next step.
-        mark: of the ledger that was read.
     """
 
     file: Where
     steps: tuple[RolloutStep, ...]
     by: Actor
-    mark: str | None
 
     @property
     def under_way(self) -> RolloutStep | None:
@@ -66,8 +64,7 @@ class Rollouts:
 
 def read_rollouts(file: Where, by: Actor) -> Rollouts:
     """The rollouts of ``file`` as this machine knows them."""
-    mark = mark_of(file)
-    return Rollouts(file, rollouts_of(file), by, mark)
+    return Rollouts(file, rollouts_of(file), by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ def interrupted_before_its_end_was_recorded(proposal: Proposal) -> None:
             return
         for line in (journal.folder / "journal.jsonl", journal.folder / "lock"):
             line.unlink(missing_ok=True)
-        proposal.store.replace(proposal.store.read(), proposal.before)
+        proposal.store.replace(proposal.store.read(), proposal.before, "ann")
         killed_at(step, lambda: carry_out(proposal, ACTOR))
     raise AssertionError("never interrupted there")
 

@@ -1,4 +1,4 @@
-"""An object that two machines change: each sees what the other did, rolls it back, and steps on nobody's toes."""
+"""An object that two machines change: each takes back what it did, is told of the other, and steps on nobody's toes."""
 
 from __future__ import annotations
 
@@ -10,151 +10,191 @@ from pathlib import Path
 import pytest
 
 from api_server import ApiServer
-from aqe_plugin.errors import AqePluginError, ConflictError, WriteError
-from aqe_plugin.install.controller import carry_out, propose_rollback, propose_tuning
+from aqe_plugin.conf.syntax.properties import parse_properties
+from aqe_plugin.errors import AqePluginError, ConflictError, StateError, TargetError
+from aqe_plugin.install.controller import (
+    carry_out,
+    changed_elsewhere,
+    propose_install,
+    propose_rollback,
+    propose_tuning,
+    propose_uninstall,
+)
+from aqe_plugin.install.journal import journal_of
 from aqe_plugin.install.status import status_of
-from live_objects import APPLICATION, CONFIGMAP, THEIRS, Machine, ann, bob, here, without_version
-from shared_object import ANN, ANNOTATION, BOB, COPY_SHOWN, annotated, conf, setting, shared_lines
+from commands import Answer
+from live_objects import APPLICATION, CONFIGMAP, JAR, THEIRS, Machine, ann, bob, here, without_version
 
 __all__ = ["ann", "bob", "here"]
 
+ANN, BOB = "ann@host-ann", "bob@host-bob"
 
-# what one did, the other sees
+
+def conf(api: ApiServer) -> str:
+    return str(api.objects[CONFIGMAP]["data"]["spark-defaults.conf"])
 
 
-def test_a_change_made_on_one_machine_is_seen_and_rolled_back_on_another(
-    api: ApiServer, ann: Machine, bob: Machine
-) -> None:
+def setting(api: ApiServer, key: str) -> str | None:
+    return parse_properties(conf(api).encode(), "conf").get(f"spark.aqePlugin.{key}")
+
+
+# each has its own journal
+
+
+def test_nothing_but_the_conf_is_written_to_the_object(api: ApiServer, ann: Machine) -> None:
     before = copy.deepcopy(api.objects[CONFIGMAP])
     ann.tunes("mode", "off")
-    assert bob.history() == [(1, "done", ANN)]
-    assert setting(api, "mode") == "off"
-    bob.rolls_back()
-    assert without_version(api.objects[CONFIGMAP]) == without_version(before)
-    assert ann.history() == [(1, "done", ANN), (2, "done", BOB)]
-    assert ann.said == bob.said == []
+    after = without_version(api.objects[CONFIGMAP])
+    assert after["data"].pop("spark-defaults.conf") == THEIRS + "spark.aqePlugin.mode = off\r\n"
+    del before["data"]["spark-defaults.conf"]
+    assert after == without_version(before)
 
 
-def test_the_machines_take_turns_and_end_with_the_same_records(api: ApiServer, ann: Machine, bob: Machine) -> None:
-    for number in range(1, 9):
-        (ann, bob)[number % 2].tunes("filter.buildTimeout", str(number))
-    for machine in (bob, ann):
-        carry_out(propose_rollback(machine.opened(), force=False, to=3), machine.actor)
-        assert setting(api, "filter.buildTimeout") == "3"
-        machine.tunes("filter.buildTimeout", "10")
-    assert ann.history() == bob.history()
-    journals = {(machine.folder / "journal.jsonl").read_bytes() for machine in (ann, bob)}
-    assert len(journals) == 1
-    bob.opened()
-    assert {path.name for path in (ann.folder / "backups").iterdir()} == {
-        path.name for path in (bob.folder / "backups").iterdir()
-    }
-
-
-def test_a_change_and_its_record_come_in_one_patch(api: ApiServer, ann: Machine) -> None:
-    seen = []
-    api.before_patch = [
-        lambda: seen.append((conf(api) == THEIRS, annotated(api) == {})),
-        lambda: seen.append((conf(api) == THEIRS, annotated(api) == {})),
-        lambda: seen.append((conf(api) == THEIRS, [line["phase"] for line in shared_lines(api)] == ["begun"])),
-    ]
+def test_no_text_of_an_object_is_kept_on_the_machine(ann: Machine) -> None:
     ann.tunes("mode", "off")
-    assert seen == [(True, True), (True, True), (False, True)]
-    assert [line["phase"] for line in shared_lines(api)] == ["begun", "done"]
-
-
-def test_files_that_came_from_the_object_are_their_owners_alone(ann: Machine, bob: Machine) -> None:
-    ann.tunes("mode", "off")
-    bob.opened()
-    files = [path for path in bob.state.rglob("*") if path.is_file() and path.name != "lock"]
-    assert {path.name for path in files} >= {"journal.jsonl"}
-    assert len(files) == 3
+    ann.rolls_back()
+    files = [path for path in ann.state.rglob("*") if path.is_file()]
+    assert {path.name for path in files} == {"journal.jsonl", "lock"}
+    assert not any("pa$$" in path.read_text() for path in files)
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
 
 
-def test_a_journal_of_an_older_version_is_its_owners_alone_once_lines_come_from_the_object(
+def test_a_machine_without_the_journal_says_who_changed_the_object_and_where_the_way_back_is(
     ann: Machine, bob: Machine
 ) -> None:
     ann.tunes("mode", "off")
-    journal = bob.folder / "journal.jsonl"
-    journal.chmod(0o644)
-    ann.tunes("mode", "observe")
-    assert len(bob.history()) == 2
-    assert stat.S_IMODE(journal.stat().st_mode) == 0o600
+    assert changed_elsewhere(ann.opened()) == ""
+    assert changed_elsewhere(bob.opened()) == (
+        "kubernetes:spark/configmap/conf: changed by ann@host-ann at 2026-11-21T12:00:00+00:00. Journal and rollouts "
+        f"of that are not in {bob.folder}: roll it back, and go on with its rollout, on that machine."
+    )
+    with pytest.raises(StateError) as error:
+        bob.rolls_back()
+    assert str(error.value) == (
+        "kubernetes:spark/configmap/conf: there is nothing to roll back; no change of aqe-plugin made on this machine "
+        f"(journal: {bob.folder}) is in force."
+    )
 
 
-def test_each_key_of_a_configmap_and_an_application_have_records_of_their_own(
-    api: ApiServer, ann: Machine, bob: Machine
+def test_every_command_that_names_the_object_tells_of_the_other_machine(
+    here: dict[str, str], ann: Machine, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ann.tunes("mode", "off")
+    for name, value in here.items():
+        monkeypatch.setenv(name, value)
+    for command in ("status", "history", "uninstall"):
+        assert (
+            "changed by ann@host-ann at 2026-11-21T12:00:00+00:00."
+            in answer(command, "--target", "kubernetes:cm/conf")[2]
+        )
+
+
+def test_a_change_taken_back_leaves_what_the_other_machine_set(api: ApiServer, ann: Machine, bob: Machine) -> None:
+    carry_out(propose_install(ann.opened(), JAR, "apply"), ann.actor)
+    bob.tunes("filter.buildTimeout", "7")
+    ann.rolls_back()
+    assert conf(api) == THEIRS + "spark.aqePlugin.filter.buildTimeout = 7\r\n"
+    bob.rolls_back()
+    assert conf(api) == THEIRS
+    assert changed_elsewhere(ann.opened()).startswith("kubernetes:spark/configmap/conf: changed by bob@host-bob at ")
+
+
+def test_lists_lose_our_entries_and_keep_those_that_came_since(api: ApiServer, ann: Machine) -> None:
+    carry_out(propose_install(ann.opened(), JAR, "apply"), ann.actor)
+    theirs = conf(api).replace("com.acme.P,", "com.acme.P,com.acme.Q,").replace(JAR, f"{JAR},s3a://u:pa$$@b/c.jar")
+    api.put(CONFIGMAP, data={"spark-defaults.conf": theirs})
+    ann.rolls_back()
+    items = parse_properties(conf(api).encode(), "conf").items()
+    assert items == {
+        "spark.plugins": "com.acme.P,com.acme.Q",
+        "spark.jars": "s3a://u:pa$$@b/c.jar",
+        "spark.secret": "pa$$é",
+    }
+
+
+def test_an_uninstall_is_taken_back_with_entries_that_came_since(api: ApiServer, ann: Machine) -> None:
+    carry_out(propose_install(ann.opened(), JAR, "apply"), ann.actor)
+    carry_out(propose_uninstall(ann.opened(), purge=False), ann.actor)
+    assert conf(api) == THEIRS
+    api.put(CONFIGMAP, data={"spark-defaults.conf": THEIRS.replace("com.acme.P", "com.acme.P,com.acme.Q")})
+    ann.rolls_back()
+    assert status_of(ann.opened()).installed
+    assert "com.acme.P,com.acme.Q,io.aqeplugin.AqePlugin" in conf(api)
+
+
+def test_a_key_that_the_other_machine_set_since_is_not_taken_back(api: ApiServer, ann: Machine, bob: Machine) -> None:
+    ann.tunes("filter.buildTimeout", "9")
+    ann.tunes("mode", "off")
+    bob.tunes("filter.buildTimeout", "7")
+    with pytest.raises(ConflictError) as error:
+        carry_out(propose_rollback(ann.opened(), force=False, to=0), ann.actor)
+    assert str(error.value) == (
+        "kubernetes:spark/configmap/conf: spark.aqePlugin.filter.buildTimeout: changed since by somebody else by "
+        "bob@host-bob at 2026-11-21T12:00:00+00:00, so this machine cannot take back its own value. Roll back there, "
+        "or set the old value (aqe-plugin history) by hand. --force leaves these keys as they are, and takes back the "
+        "others."
+    )
+    carry_out(propose_rollback(ann.opened(), force=True, to=0), ann.actor)
+    assert (setting(api, "filter.buildTimeout"), setting(api, "mode")) == ("7", None)
+
+
+def test_of_an_application_the_server_notes_who_set_each_key(api: ApiServer, ann: Machine, bob: Machine) -> None:
+    text = "kubernetes:sparkapplication/nightly"
+    before = without_version(api.objects[APPLICATION])
+    for machine, key in ((ann, "filter.buildTimeout"), (bob, "mode")):
+        value = {"mode": "off"}.get(key, "7")
+        carry_out(propose_tuning(machine.opened(text), {f"spark.aqePlugin.{key}": value}, ""), machine.actor)
+    assert "by bob@host-bob" in changed_elsewhere(ann.opened(text))
+    assert "by ann@host-ann" in changed_elsewhere(bob.opened(text))
+    for machine in (ann, bob):
+        carry_out(propose_rollback(machine.opened(text), force=False), machine.actor)
+    assert without_version(api.objects[APPLICATION]) == before
+    assert changed_elsewhere(ann.opened(text)) == changed_elsewhere(bob.opened(text)) == ""
+
+
+def test_each_key_of_a_configmap_and_an_application_have_records_of_their_own(ann: Machine) -> None:
     texts = ("kubernetes:cm/conf", "kubernetes:cm/conf?key=other.conf", "kubernetes:sparkapplication/nightly")
     for text in texts:
         carry_out(propose_tuning(ann.opened(text), {"spark.aqePlugin.mode": "off"}, ""), ann.actor)
-    assert set(annotated(api)) == {ANNOTATION, "aqeplugin.io/state.other.conf"}
-    assert set(annotated(api, APPLICATION)) == {"aqeplugin.io/state"}
     for text in texts:
-        assert bob.history(text) == [(1, "done", ANN)]
+        assert ann.history(text) == [(1, "done", ANN)]
 
 
-def test_a_look_writes_nothing_to_the_server(api: ApiServer, ann: Machine, bob: Machine) -> None:
-    ann.tunes("mode", "off")
-    api.requests.clear()
-    bob.history()
-    status_of(bob.opened())
-    assert {verb for verb, _, _ in api.requests} == {"GET"}
-
-
-def test_a_machine_that_cannot_keep_records_can_look(
-    api: ApiServer, ann: Machine, here: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_machine_that_cannot_keep_records_can_look(ann: Machine, here: dict[str, str], tmp_path: Path) -> None:
     ann.tunes("mode", "off")
     # A folder that cannot be made, also not by root.
     (tmp_path / "bob").symlink_to(tmp_path / "gone" / "away")
     bob = Machine(here, tmp_path / "bob")
     assert status_of(bob.opened()).mode == "off"
-    (said,) = bob.said
-    assert "the folder of the journal cannot be created" in said
-    assert said.endswith(COPY_SHOWN)
-    with pytest.raises(WriteError, match="cannot be created"):
+    with pytest.raises(AqePluginError, match="cannot be created"):
         bob.tunes("mode", "observe")
 
 
 # two at once
 
 
-def test_of_two_changes_at_once_one_is_made_and_the_other_told_who_made_it(
-    api: ApiServer, ann: Machine, bob: Machine
-) -> None:
+def test_of_two_changes_at_once_one_is_made_and_the_other_refused(api: ApiServer, ann: Machine, bob: Machine) -> None:
     # The first patch is the rehearsal.
     api.before_patch = [lambda: None, lambda: bob.tunes("filter.buildTimeout", "7")]
     with pytest.raises(ConflictError) as error:
         ann.tunes("filter.buildTimeout", "9")
     assert str(error.value) == (
-        "kubernetes:spark/configmap/conf: bob@host-bob, 2026-11-21T12:00:00+00:00 went on with it from another machine "
-        "in the meantime; nothing was written. Look (aqe-plugin history) and try again."
+        "kubernetes:spark/configmap/conf: somebody else changed it in the meantime "
+        "(spark.aqePlugin.filter.buildTimeout); nothing was written. Look at it and try again."
     )
     assert setting(api, "filter.buildTimeout") == "7"
-    assert bob.history() == [(1, "done", BOB)]
-    lost = (ann.state.rglob("journal.jsonl")).__next__().read_text().splitlines()
-    assert ann.history() == [(1, "done", BOB)]
-    (aside,) = ann.state.rglob("*.apart-*")
-    assert aside.read_text().splitlines() == lost
-    (said,) = ann.said
-    assert said == (
-        "kubernetes:spark/configmap/conf: this machine recorded something that the object does not know, and "
-        "bob@host-bob, 2026-11-21T12:00:00+00:00 went on elsewhere. What the object knows counts; what this machine "
-        f"had is kept in {aside}."
-    )
-    assert ann.history() == [(1, "done", BOB)]
-    assert ann.said == []
-    ann.tunes("filter.buildTimeout", "9")
-    assert bob.history() == [(1, "done", BOB), (2, "done", ANN)]
+    assert (ann.history(), bob.history()) == ([(1, "abandoned", ANN)], [(1, "done", BOB)])
 
 
-def test_the_same_change_from_two_machines_at_once_is_made_once(api: ApiServer, ann: Machine, bob: Machine) -> None:
+def test_the_same_change_from_two_machines_at_once_is_made_once_and_taken_back_once(
+    api: ApiServer, ann: Machine, bob: Machine
+) -> None:
     api.before_patch = [lambda: None, lambda: bob.tunes("mode", "off")]
-    with pytest.raises(ConflictError, match="went on with it from another machine"):
-        ann.tunes("mode", "off")
-    assert [line["who"] for line in shared_lines(api)] == [BOB, BOB]
+    ann.tunes("mode", "off")
+    assert conf(api) == THEIRS + "spark.aqePlugin.mode = off\r\n"
+    bob.rolls_back()
+    assert conf(api) == THEIRS
+    assert propose_rollback(ann.opened(), force=False).nothing_to_do
 
 
 def test_many_changes_at_the_same_time_are_each_made_or_refused(
@@ -182,26 +222,41 @@ def test_many_changes_at_the_same_time_are_each_made_or_refused(
     assert not any(thread.is_alive() for thread in threads)
     assert len(made) + len(refused) == rounds * len(machines)
     assert len(made) >= rounds
-    done = [line for line in shared_lines(api) if line["phase"] == "done"]
-    assert sorted(str(line["who"]) for line in done) == sorted(made)
-    # Each began where the one before it ended: nothing was made twice, and nothing lost.
-    assert [line["before"] for line in done[1:]] == [line["after"] for line in done[:-1]]
-    last = machines[0]
-    for _ in done:
-        last.rolls_back()
+    done = [one for machine in machines for one in journal_of(machine.opened()).records if one.phase.value == "done"]
+    assert sorted(one.who for one in done) == sorted(made)
+    # Each began where another one ended: nothing was made twice, and nothing lost.
+    assert len({one.after for one in done}) == len(done)
+    assert {one.before for one in done} - {one.after for one in done} == {
+        one.before for one in done if one.changes[0].old is None
+    }
+
+
+# an object that is gone
+
+
+def test_a_deleted_object_is_an_error_and_its_records_stay(api: ApiServer, ann: Machine) -> None:
+    ann.tunes("mode", "off")
+    folder, proposal = ann.folder, propose_rollback(ann.opened(), force=False)
+    journal = (folder / "journal.jsonl").read_bytes()
+    gone = api.objects.pop(CONFIGMAP)
+    for look in (lambda: carry_out(proposal, ann.actor), ann.history):
+        with pytest.raises(TargetError, match=r"kubernetes:spark/configmap/conf: not found on .* \(404\)"):
+            look()
+    assert (folder / "journal.jsonl").read_bytes() == journal
+    # Made anew from a repository, with the conf.
+    api.put(CONFIGMAP, data=gone["data"])
+    ann.rolls_back()
     assert conf(api) == THEIRS
 
 
-# clocks apart
-
-
-def test_a_clock_an_hour_behind_keeps_the_order_of_changes(api: ApiServer, ann: Machine, here: dict[str, str]) -> None:
-    late = Machine(here, ann.state.parent / "late", hours=-1)
-    ann.tunes("mode", "off")
-    late.tunes("mode", "observe")
-    ann.tunes("mode", "apply")
-    assert [number for number, _, _ in late.history()] == [1, 2, 3]
-    late.rolls_back()
+def test_a_deleted_object_during_a_change_is_an_error_and_the_change_is_not_made_later(
+    api: ApiServer, ann: Machine
+) -> None:
+    gone = copy.deepcopy(api.objects[CONFIGMAP])
+    api.before_patch = [lambda: None, lambda: api.objects.pop(CONFIGMAP)]
+    with pytest.raises(TargetError, match="not found"):
+        ann.tunes("mode", "off")
+    api.put(CONFIGMAP, data=gone["data"])
+    (said,) = ann.tunes("mode", "observe")
+    assert said.endswith("was interrupted and had changed nothing")
     assert setting(api, "mode") == "observe"
-    late.rolls_back()
-    assert setting(api, "mode") == "off"

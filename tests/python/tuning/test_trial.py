@@ -326,7 +326,7 @@ def test_what_ran_with_a_settled_change_that_was_taken_back_is_no_control_of_the
     others = (Ring.OBSERVE, -40), (Ring.ALL, -39), (Ring.SETTLED, -20), (Ring.ROLLED_BACK, -5)
     steps = [at(ring, hours, hours) for ring, hours in others]
     following = replace(at(Ring.ALL, 0, 0), number=2)
-    found = Rollouts(Path("unused"), (*steps, following), Actor("ann", "", lambda: NOON), None)
+    found = Rollouts(Path("unused"), (*steps, following), Actor("ann", "", lambda: NOON))
     assert found.trial(history()).since_millis == millis(-5)
 
 
