@@ -22,7 +22,7 @@ from benchmarks.configs import CONTENDERS
 from benchmarks.session import SessionSettings, spark_session, turn_of
 from workloads.tpcds import Dataset, queries
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(3600)]
 
 _MODES = ("observe", "default")
 # Where Spark broadcasts the side that the plugin takes for the probe side, such as the right one of a semi-join, the

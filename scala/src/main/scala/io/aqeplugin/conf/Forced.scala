@@ -18,9 +18,9 @@ object ForcedMethod {
 }
 
 /** What a join can be forced to. */
-sealed abstract class ForcedOption(val name: String, val method: ForcedMethod, val withFilter: Boolean)
+sealed abstract class ForcedOption(val name: String, val method: ForcedMethod, val withFilter: Boolean) extends Named
 
-object ForcedOption {
+object ForcedOption extends Names[ForcedOption] {
   case object Broadcast extends ForcedOption("broadcast", ForcedMethod.Broadcast, false)
   case object FilteredBroadcast extends ForcedOption("broadcast+filter", ForcedMethod.Broadcast, true)
   case object ShuffledHash extends ForcedOption("shuffled_hash", ForcedMethod.ShuffledHash, false)
@@ -44,8 +44,6 @@ object ForcedOption {
     Filter,
     NoFilter
   )
-
-  def fromName(name: String): Option[ForcedOption] = All.find(_.name == name)
 }
 
 /** The options to which joins are forced.

@@ -2,12 +2,12 @@ package io.aqeplugin.decide
 
 import io.aqeplugin.conf.AqeConf._
 
-/** One term of a price.
-  *
-  * @param nanos
-  *   elapsed time: parallel work is already divided by the slots
-  */
-final case class CostTerm(name: String, nanos: Double)
+/** One term of a price. */
+@Told(doc = "one part of a predicted cost")
+final case class CostTerm(
+    @Told(doc = "as in the formula of the price") name: String,
+    @Told(doc = "elapsed time", unit = "nanos") nanos: Double
+)
 
 /** The price of each option in nanoseconds of elapsed time, for the remaining work that differs between options.
   *

@@ -1,9 +1,11 @@
 package io.aqeplugin.decide
 
-/** What a number of rows was taken from before the operator ran that would have counted them. */
-sealed abstract class EstimateSource(val name: String, val meaning: String) extends Product with Serializable
+import io.aqeplugin.conf.{Named, Names}
 
-object EstimateSource {
+/** What a number of rows was taken from before the operator ran that would have counted them. */
+sealed abstract class EstimateSource(val name: String, val meaning: String) extends Product with Serializable with Named
+
+object EstimateSource extends Names[EstimateSource] {
   case object Measured extends EstimateSource("measured", "a finished stage")
   case object DeltaLog extends EstimateSource("delta_log", "the row counts in the log of a Delta table")
   case object IcebergSnapshot extends EstimateSource("iceberg_snapshot", "the row counts of an Iceberg snapshot")
@@ -39,8 +41,6 @@ object EstimateSource {
   )
 
   private val rank: Map[EstimateSource, Int] = All.zipWithIndex.toMap
-
-  def fromName(name: String): Option[EstimateSource] = All.find(_.name == name)
 
   /** The source that says how sure a number is that was made of several. */
   def leastSure(first: EstimateSource, others: EstimateSource*): EstimateSource = (first +: others).maxBy(rank)

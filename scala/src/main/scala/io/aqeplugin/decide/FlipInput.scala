@@ -1,6 +1,6 @@
 package io.aqeplugin.decide
 
-import io.aqeplugin.conf.{AqeConf, ConfEntry}
+import io.aqeplugin.conf.{AqeConf, ConfEntry, Named, Names}
 import io.aqeplugin.decide.ProbeFacts.times
 
 /** An input of a decision that can be changed alone.
@@ -8,7 +8,7 @@ import io.aqeplugin.decide.ProbeFacts.times
   * @param isWhole
   *   whether its values are whole numbers
   */
-sealed abstract class FlipInput(val name: String, val unit: String, private[decide] val isWhole: Boolean) {
+sealed abstract class FlipInput(val name: String, val unit: String, private[decide] val isWhole: Boolean) extends Named {
 
   /** The value with which `decision` was made; none if it is unknown or not positive, or took no part. */
   private[decide] def of(decision: JoinDecision, thresholds: Thresholds): Option[Double]
@@ -20,7 +20,7 @@ sealed abstract class FlipInput(val name: String, val unit: String, private[deci
   private[decide] def nearestAllowed(value: Double): Double
 }
 
-object FlipInput {
+object FlipInput extends Names[FlipInput] {
   val All: Seq[FlipInput] = FlipFact.All ++ FlipThreshold.All
 }
 

@@ -32,7 +32,7 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
     def isNoLongerOpen(weighed: WeighedOption): Boolean = method.isEmpty && unstarted.taken.contains(weighed.option)
     unstarted.copy(
       facts = facts,
-      method = method,
+      choice = method.fold[Strategy](Strategy.LeaveToSpark)(JoinOption(_, buildFilter).strategy),
       reason = reason,
       buildFilter = buildFilter,
       filterReason = filterRefusal.getOrElse(forced),

@@ -1,7 +1,9 @@
 package io.aqeplugin.decide
 
+import io.aqeplugin.conf.{Named, Names}
+
 /** How a join combines its two sides. The names are written to the decision log. */
-sealed abstract class JoinKind(val name: String, val leftPreserved: Boolean, val rightPreserved: Boolean) {
+sealed abstract class JoinKind(val name: String, val leftPreserved: Boolean, val rightPreserved: Boolean) extends Named {
 
   /** Whether dropping the rows of `side` that have no partner leaves the join's answer unchanged. */
   def mayFilter(side: Side): Boolean = side match {
@@ -18,7 +20,7 @@ sealed abstract class JoinKind(val name: String, val leftPreserved: Boolean, val
   }
 }
 
-object JoinKind {
+object JoinKind extends Names[JoinKind] {
   case object Inner extends JoinKind("inner", false, false)
   case object LeftOuter extends JoinKind("left_outer", true, false)
   case object RightOuter extends JoinKind("right_outer", false, true)
@@ -31,12 +33,10 @@ object JoinKind {
   case object Existence extends JoinKind("existence", true, false)
 
   val All: Seq[JoinKind] = Seq(Inner, LeftOuter, RightOuter, FullOuter, LeftSemi, LeftAnti, NullAwareAnti, Existence)
-
-  def fromName(name: String): Option[JoinKind] = All.find(_.name == name)
 }
 
 /** One of the two inputs of a join. */
-sealed abstract class Side(val name: String) {
+sealed abstract class Side(val name: String) extends Named {
   def other: Side
 
   /** What belongs to this side, of one thing for each. */
@@ -46,17 +46,17 @@ sealed abstract class Side(val name: String) {
   }
 }
 
-object Side {
+object Side extends Names[Side] {
   case object Left extends Side("left") { def other: Side = Right }
   case object Right extends Side("right") { def other: Side = Left }
 
-  def fromName(name: String): Option[Side] = Seq(Left, Right).find(_.name == name)
+  val All: Seq[Side] = Seq(Left, Right)
 }
 
 /** A physical join strategy, as an option and as a decision. */
-sealed abstract class Strategy(val name: String)
+sealed abstract class Strategy(val name: String) extends Named
 
-object Strategy {
+object Strategy extends Names[Strategy] {
   case object Broadcast extends Strategy("broadcast")
   case object ShuffledHash extends Strategy("shuffled_hash")
   case object FilteredSortMerge extends Strategy("filtered_sort_merge")
@@ -64,51 +64,34 @@ object Strategy {
   case object LeaveToSpark extends Strategy("leave_to_spark")
 
   val All: Seq[Strategy] = Seq(Broadcast, ShuffledHash, FilteredSortMerge, PlainSortMerge, LeaveToSpark)
-
-  def fromName(name: String): Option[Strategy] = All.find(_.name == name)
 }
 
-/** The build side: as its finished stage measured it, or as it is estimated before that.
-  *
-  * @param rows
-  *   rows that the stage wrote; negative when unknown
-  * @param stageBytes
-  *   bytes that the stage wrote: compressed for a shuffle, the size of the relation for a broadcast
-  * @param memoryBytesPerRow
-  *   in-memory, uncompressed bytes of one row with the columns that the join reads
-  * @param partitions
-  *   number of reduce partitions
-  * @param maxPartitionBytes
-  *   bytes of the largest reduce partition
-  * @param medianPartitionBytes
-  *   bytes of the median reduce partition
-  * @param originRows
-  *   rows of the table that the keys come from, before the build side's filters and joins; `rows` divided by this is the build side's
-  *   selectivity
-  * @param alreadyBroadcast
-  *   the build side is a finished broadcast relation and not a shuffle
-  * @param unmeasuredColumns
-  *   number of variable-width columns that are computed above the stage, or whose stage measured no bytes; `memoryBytesPerRow` counts them
-  *   with the default width of their types
-  * @param originRowsSource
-  *   what `originRows` was taken from; none when it is unknown, and in facts of older plugins
-  * @param exchanges
-  *   number of shuffles that the build side still goes through, unless it is broadcast: 1 if its stage is not partitioned by the join's keys, as
-  *   that of an aggregate by more columns
-  */
+/** The build side: as its finished stage measured it, or as it is estimated before that. */
+@Told(doc = "a finished build side")
 final case class BuildFacts(
-    rows: Long,
-    stageBytes: Long,
-    memoryBytesPerRow: Long,
-    partitions: Int,
-    maxPartitionBytes: Long,
-    medianPartitionBytes: Long,
-    originRows: Option[Long],
-    alreadyBroadcast: Boolean,
-    keys: KeyFacts,
-    unmeasuredColumns: Int = 0,
-    originRowsSource: Option[EstimateSource] = None,
-    exchanges: Int = 0
+    @Told(doc = "rows that the stage wrote; negative when unknown", unit = "rows") rows: Long,
+    @Told(doc = "bytes that the stage wrote, compressed for a shuffle", unit = "bytes") stageBytes: Long,
+    @Told(doc = "in-memory bytes of one row with the columns that the join reads", unit = "bytes") memoryBytesPerRow: Long,
+    @Told(doc = "number of reduce partitions", unit = "partitions") partitions: Int,
+    @Told(doc = "bytes of the largest reduce partition", unit = "bytes") maxPartitionBytes: Long,
+    @Told(doc = "bytes of the median reduce partition", unit = "bytes") medianPartitionBytes: Long,
+    @Told(
+      doc = "rows of the table that the keys come from, before the build side's filters and joins",
+      unit = "rows"
+    ) originRows: Option[Long],
+    @Told(doc = "whether the build side is a finished broadcast relation") alreadyBroadcast: Boolean,
+    @Told(doc = "the join keys of this side") keys: KeyFacts,
+    @Told(
+      doc = "number of variable-width columns whose bytes were not measured, such as strings computed above the stage",
+      unit = "columns",
+      optional = true
+    ) unmeasuredColumns: Int = 0,
+    @Told(doc = "what `originRows` was taken from") originRowsSource: Option[EstimateSource] = None,
+    @Told(
+      doc = "shuffles that the build side still goes through unless it is broadcast",
+      unit = "shuffles",
+      optional = true
+    ) exchanges: Int = 0
 ) {
 
   /** In-memory bytes of the rows, without a hash table. */
@@ -118,55 +101,42 @@ final case class BuildFacts(
   }
 }
 
-/** The probe side, as estimated before it runs.
-  *
-  * @param rows
-  *   estimated rows that reach the join
-  * @param scanRows
-  *   estimated rows of the scans that the keys reach, which are the rows that a filter would check; negative when unknown
-  * @param rowBytes
-  *   bytes of one row in memory
-  * @param exchanges
-  *   number of shuffles between the scans and the join, the join's own included
-  * @param started
-  *   the probe side's stage exists already, so nothing can be saved on it
-  * @param targets
-  *   number of scans that the keys reach
-  * @param keys
-  *   what is known of the probe side's join keys
-  * @param rowsSource
-  *   the least sure of what `rows` was taken from; none in facts of older plugins
-  * @param scanRowsSource
-  *   the same of `scanRows`
-  * @param prunableBytes
-  *   estimated bytes that these scans read of tables of which the only key is a partition column, so that a filter leaves out files
-  * @param otherUsesPassRate
-  *   share of the scans' rows that must pass for other uses of a shared scan, whose filters are in a union with this join's
-  * @param path
-  *   the operators between these scans and the join, without its own shuffle and sort; empty in facts of older plugins
-  * @param scanRowsBefore
-  *   `scanRows` without the filters of other joins, if these are counted in; a filter that is independent of them passes the same share
-  * @param beforeExchange
-  *   the keys reach no scan that could be filtered, but inputs of exchanges: what is said of the scans is said of these
-  * @param sample
-  *   what a sample of the only scan says of the build side's keys, if these are known one by one
-  */
+/** The probe side, as estimated before it runs. */
+@Told(doc = "a probe side, as estimated before it runs")
 final case class ProbeFacts(
-    rows: Long,
-    scanRows: Long,
-    rowBytes: Long,
-    exchanges: Int,
-    started: Boolean,
-    targets: Int,
-    keys: Option[KeyFacts] = None,
-    rowsSource: Option[EstimateSource] = None,
-    scanRowsSource: Option[EstimateSource] = None,
-    prunableBytes: Long = 0,
-    otherUsesPassRate: Double = 0,
-    path: Seq[PathStep] = Nil,
-    scanRowsBefore: Option[Long] = None,
-    beforeExchange: Boolean = false,
-    sample: Option[SampledKeys] = None
+    @Told(doc = "estimated rows that reach the join", unit = "rows") rows: Long,
+    @Told(doc = "estimated rows of the scans that the keys reach; negative when unknown", unit = "rows") scanRows: Long,
+    @Told(doc = "bytes of one row in memory", unit = "bytes") rowBytes: Long,
+    @Told(doc = "number of shuffles between the scans and the join, the join's own included", unit = "shuffles") exchanges: Int,
+    @Told(doc = "whether the probe side has started; in mode observe, whether it would have in mode apply") started: Boolean,
+    @Told(doc = "number of scans that the keys reach", unit = "scans") targets: Int,
+    @Told(doc = "the join keys of this side") keys: Option[KeyFacts] = None,
+    @Told(doc = "the least sure of what `rows` was taken from") rowsSource: Option[EstimateSource] = None,
+    @Told(doc = "the least sure of what `scanRows` was taken from") scanRowsSource: Option[EstimateSource] = None,
+    @Told(
+      doc =
+        "estimated bytes that these scans read of tables of which the only key is a partition column, so that a filter leaves out files",
+      unit = "bytes",
+      optional = true
+    ) prunableBytes: Long = 0,
+    @Told(
+      doc = "share of the scans' rows that must pass for other uses of a shared scan; 0 unless the filter is part of a union",
+      unit = "ratio",
+      optional = true
+    ) otherUsesPassRate: Double = 0,
+    @Told(
+      doc = "the operators between the scans and the join, without its own shuffle and sort; missing in old logs",
+      optional = true
+    ) path: Seq[PathStep] = Nil,
+    @Told(
+      doc = "`scanRows` without the filters of other joins; null where none is counted in",
+      unit = "rows"
+    ) scanRowsBefore: Option[Long] = None,
+    @Told(
+      doc = "the keys reach no scan that could be filtered, but inputs of exchanges, of which `scanRows` are the rows",
+      optional = true
+    ) beforeExchange: Boolean = false,
+    @Told(doc = "a sample of the only scan, if the build keys are known one by one") sample: Option[SampledKeys] = None
 ) {
 
   /** Whether the only exchange that a filter spares is that of the join itself, which a broadcast makes unnecessary. */
@@ -213,75 +183,57 @@ object ProbeFacts {
   private[decide] def times(count: Long, by: Double): Long = if (count < 0) count else math.min(count * by, Long.MaxValue / 2.0).toLong
 }
 
-/** The size of the cluster that the query runs on.
-  *
-  * @param slots
-  *   number of tasks that can run at once
-  * @param executors
-  *   number of executors that receive a broadcast (1 in local mode)
-  */
-final case class ClusterFacts(slots: Int, executors: Int)
-
-/** The memory that an application has for what the plugin adds to its queries, see [[MemoryBudget]].
-  *
-  * @param limitBytes
-  *   `memory.maxShare` of the smallest heap
-  * @param heldBytes
-  *   what the application's running queries hold by their decisions so far
-  * @param taskBytes
-  *   what a task is sure to get of its executor's execution memory, less what the query's shuffled hash joins hold of it; none in facts of
-  *   older plugins
-  * @param hashedBytes
-  *   what these joins hold of it
-  * @param pageBytes
-  *   the smallest page of a hash table of rows; 0 in facts of older plugins
-  */
-final case class MemoryFacts(
-    limitBytes: Long,
-    heldBytes: Long,
-    taskBytes: Option[Long] = None,
-    hashedBytes: Long = 0,
-    pageBytes: Long = 0
+/** The size of the cluster that the query runs on. */
+@Told(doc = "the size of the cluster that a query runs on")
+final case class ClusterFacts(
+    @Told(doc = "number of tasks that can run at once", unit = "tasks") slots: Int,
+    @Told(doc = "number of executors that receive a broadcast", unit = "executors") executors: Int
 )
 
-/** The input of `DecideJoin` apart from the thresholds. The estimate of a join has the same form, with an unmeasured build side.
-  *
-  * @param joinId
-  *   identifies a join of a query: across its re-plans, and in every run that Spark plans alike
-  * @param hint
-  *   the user's own join hint, if any
-  * @param sparkStrategy
-  *   what Spark would do by itself; `LeaveToSpark` means a join that is not priced or that no hint can change: a shuffled hash join that hashes the
-  *   other side, a cached build side, a join by a range
-  * @param canBroadcast
-  *   whether the join type and the session allow a broadcast of the build side
-  * @param filterObstacle
-  *   why the plan allows no filter, if it does not: a code of topic `filter`, such as `REUSED_EXCHANGE`
-  * @param waiting
-  *   whether the probe side was to wait, judged before anything ran; none when the build side had finished by then
-  * @param memory
-  *   the memory for broadcasts, filters and hashed partitions when the join is decided; none before that
-  * @param orderUsed
-  *   an operator above relies on the order and the partitioning in which a sort-merge join leaves its rows
-  * @param written
-  *   the query writes the rows of the join, and no other shuffle lies between: the tasks of the join are those that write
-  */
+/** The memory that an application has for what the plugin adds to its queries, see [[MemoryBudget]]. */
+@Told(doc = "the memory of the driver and of each executor for broadcasts that Spark would not make, and for filters")
+final case class MemoryFacts(
+    @Told(doc = "what all running queries of the application may hold", unit = "bytes") limitBytes: Long,
+    @Told(doc = "what they held when the join was decided", unit = "bytes") heldBytes: Long,
+    @Told(
+      doc = "what a task is sure to get of its executor's execution memory, less what the query's shuffled hash joins hold of it",
+      unit = "bytes"
+    ) taskBytes: Option[Long] = None,
+    @Told(
+      doc = "what the query's other shuffled hash joins held of a task's execution memory",
+      unit = "bytes",
+      optional = true
+    ) hashedBytes: Long = 0,
+    @Told(doc = "the smallest page of a broadcast hash table of rows", unit = "bytes", optional = true) pageBytes: Long = 0
+)
+
+/** The input of `DecideJoin` apart from the thresholds. The estimate of a join has the same form, with an unmeasured build side. */
+@Told(doc = "the facts of a join when it was decided")
 final case class JoinFacts(
-    joinId: String,
-    kind: JoinKind,
-    keys: Seq[String],
-    buildSide: Side,
-    build: BuildFacts,
-    probe: ProbeFacts,
-    cluster: ClusterFacts,
-    hint: Option[String],
-    sparkStrategy: Strategy,
-    canBroadcast: Boolean,
-    filterObstacle: Option[ReasonCode] = None,
-    waiting: Option[WaitDecision] = None,
-    memory: Option[MemoryFacts] = None,
-    orderUsed: Boolean = false,
-    written: Boolean = false
+    @Told(doc =
+      "identifies the join in its query, in every run that Spark plans alike: type and key columns, and a number if the query has several such joins"
+    ) joinId: String,
+    @Told(doc = "how the join combines its sides") kind: JoinKind,
+    @Told(doc = "the join keys") keys: Seq[String],
+    @Told(doc = "the side that finishes first") buildSide: Side,
+    @Told(doc = "the finished build side") build: BuildFacts,
+    @Told(doc = "the probe side, as estimated before it runs") probe: ProbeFacts,
+    @Told(doc = "the size of the cluster") cluster: ClusterFacts,
+    @Told(doc = "the user's own join hint") hint: Option[String],
+    @Told(doc = "what Spark would do by itself") sparkStrategy: Strategy,
+    @Told(doc = "whether the join type and the session allow a broadcast of the build side") canBroadcast: Boolean,
+    @Told(doc = "why the plan allows no filter: a reason code") filterObstacle: Option[ReasonCode] = None,
+    @Told(doc = "whether the probe side was to wait; null when the build side had finished by then") waiting: Option[WaitDecision] = None,
+    @Told(doc = "the memory for broadcasts, filters and hashed partitions; null where nothing was measured") memory: Option[MemoryFacts] =
+      None,
+    @Told(
+      doc = "whether an operator above relies on the order and the partitioning in which a sort-merge join leaves its rows",
+      optional = true
+    ) orderUsed: Boolean = false,
+    @Told(
+      doc = "whether the query writes the rows of the join and no other shuffle lies between, so that the tasks of the join write",
+      optional = true
+    ) written: Boolean = false
 ) {
 
   /** The method of Spark's own plan. */

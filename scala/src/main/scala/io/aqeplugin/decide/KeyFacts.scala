@@ -1,48 +1,22 @@
 package io.aqeplugin.decide
 
-/** What is known of one side's join keys. A field that was not measured is `None`, never a guess.
-  *
-  * @param columns
-  *   number of key columns
-  * @param supported
-  *   whether every key column has a type that a filter can hold
-  * @param distinct
-  *   distinct keys
-  * @param nulls
-  *   rows whose key contains a null
-  * @param min
-  *   smallest value of a single integral key
-  * @param max
-  *   largest value of a single integral key
-  * @param histogram
-  *   buckets of a single integral key, ascending; neighbours may share an end
-  * @param originDistinct
-  *   distinct keys of the table that the keys come from, before any predicate or join
-  * @param kept
-  *   whether the driver has every distinct key already, so that a filter needs no job to collect them
-  * @param asRange
-  *   whether a filter holds no keys, only the least and the greatest value that may have a partner
-  * @param byRow
-  *   whether hash joins look the only column up as a row, because it is not an integer
-  * @param hashed
-  *   whether filters hash the only column, because their codes are not its values
-  * @param computed
-  *   number of keys that a scan computes from a column for each row that it checks
-  */
+/** What is known of one side's join keys. A field that was not measured is `None`, never a guess. */
+@Told(doc = "what is known of one side's join keys")
 final case class KeyFacts(
-    columns: Int,
-    supported: Boolean,
-    distinct: Option[Long] = None,
-    nulls: Option[Long] = None,
-    min: Option[Long] = None,
-    max: Option[Long] = None,
-    histogram: Seq[KeyBucket] = Nil,
-    originDistinct: Option[Long] = None,
-    kept: Boolean = false,
-    asRange: Boolean = false,
-    byRow: Boolean = false,
-    hashed: Boolean = false,
-    computed: Int = 0
+    @Told(doc = "number of key columns", unit = "columns") columns: Int,
+    @Told(doc = "whether every column has a type that a filter can hold") supported: Boolean,
+    @Told(doc = "distinct keys", unit = "keys") distinct: Option[Long] = None,
+    @Told(doc = "rows whose key contains a null", unit = "rows") nulls: Option[Long] = None,
+    @Told(doc = "smallest value of a single integral key") min: Option[Long] = None,
+    @Told(doc = "largest value of a single integral key") max: Option[Long] = None,
+    @Told(doc = "buckets of a single integral key, ascending") histogram: Seq[KeyBucket] = Nil,
+    @Told(doc = "distinct keys of the table that the keys come from", unit = "keys") originDistinct: Option[Long] = None,
+    @Told(doc = "whether the driver has every distinct key, so that a filter needs no job", optional = true) kept: Boolean = false,
+    @Told(doc = "whether a filter holds only the least and the greatest value", optional = true) asRange: Boolean = false,
+    @Told(doc = "whether hash joins look the only column up as a row, because it is not an integer", optional = true) byRow: Boolean =
+      false,
+    @Told(doc = "whether filters hash the only column, because their codes are not its values", optional = true) hashed: Boolean = false,
+    @Told(doc = "keys that a scan computes from a column", unit = "keys", optional = true) computed: Int = 0
 ) {
 
   /** Whether a hash join writes, hashes and compares the key as a row instead of looking up a number. */
@@ -83,4 +57,9 @@ object KeyFacts {
 }
 
 /** One bucket of a histogram: `rows` rows have keys in `[low, high]`. */
-final case class KeyBucket(low: Long, high: Long, rows: Long)
+@Told(doc = "one bucket of an equi-height histogram")
+final case class KeyBucket(
+    @Told(doc = "smallest key") low: Long,
+    @Told(doc = "largest key") high: Long,
+    @Told(doc = "rows whose key is between the two, both included", unit = "rows") rows: Long
+)

@@ -1,9 +1,11 @@
 package io.aqeplugin.decide
 
-/** The operator that takes the first rows. */
-sealed abstract class LimitOperator(val name: String)
+import io.aqeplugin.conf.{Named, Names}
 
-object LimitOperator {
+/** The operator that takes the first rows. */
+sealed abstract class LimitOperator(val name: String) extends Named
+
+object LimitOperator extends Names[LimitOperator] {
 
   /** The last operator of a query: the driver collects its rows. */
   case object Collect extends LimitOperator("collect")
@@ -15,13 +17,12 @@ object LimitOperator {
   case object Top extends LimitOperator("top")
 
   val All: Seq[LimitOperator] = Seq(Collect, Inner, Top)
-  def fromName(name: String): Option[LimitOperator] = All.find(_.name == name)
 }
 
 /** What the scan below a limit reads. */
-sealed abstract class LimitChoice(val name: String)
+sealed abstract class LimitChoice(val name: String) extends Named
 
-object LimitChoice {
+object LimitChoice extends Names[LimitChoice] {
 
   /** The fewest files that surely hold the rows, all at once. */
   case object FewestFiles extends LimitChoice("fewest_files")
@@ -34,40 +35,33 @@ object LimitChoice {
   case object LeaveToSpark extends LimitChoice("leave_to_spark")
 
   val All: Seq[LimitChoice] = Seq(FewestFiles, Waves, TopFiles, LeaveToSpark)
-  def fromName(name: String): Option[LimitChoice] = All.find(_.name == name)
 }
 
-/** What was known of a limit when it was decided.
-  *
-  * @param table
-  *   the scanned table; empty when the limit is not directly over a scan
-  * @param rowsWanted
-  *   rows that the limit takes, those that an offset skips included
-  * @param files
-  *   files of the scan after partition pruning
-  * @param footers
-  *   files whose row count was known
-  * @param footerMillis
-  *   time that the query waited for footers
-  */
+/** What was known of a limit when it was decided. */
+@Told(doc = "the facts of a limit when it was decided")
 final case class LimitFacts(
-    operator: LimitOperator,
-    table: String,
-    rowsWanted: Long,
-    files: Int = 0,
-    bytes: Long = 0,
-    footers: Int = 0,
-    footerMillis: Long = 0
+    @Told(doc = "the operator that takes the rows") operator: LimitOperator,
+    @Told(doc = "the scanned table; empty when the limit is not directly over a scan of files") table: String,
+    @Told(doc = "rows that the limit takes, those that an offset skips included", unit = "rows") rowsWanted: Long,
+    @Told(doc = "files of the scan after partition pruning", unit = "files") files: Int = 0,
+    @Told(doc = "bytes of these files", unit = "bytes") bytes: Long = 0,
+    @Told(doc = "files whose row count was known", unit = "files") footers: Int = 0,
+    @Told(doc = "time that planning waited for footers", unit = "millis") footerMillis: Long = 0
 )
 
-/** The decision for one limit.
-  *
-  * @param filesChosen
-  *   files that the scan may read; all of them when the limit is left to Spark
-  * @param rowsProven
-  *   rows of these files that pass the query's filters for certain
-  */
-final case class LimitDecision(facts: LimitFacts, choice: LimitChoice, reason: Reason, filesChosen: Int, rowsProven: Long = 0)
+/** The decision for one limit. */
+@Told(doc = "the decision for one limit, with its reason")
+final case class LimitDecision(
+    @Told(doc = "the facts that were known") facts: LimitFacts,
+    @Told(doc = "what the scan below the limit reads") choice: LimitChoice,
+    @Told(doc = "why") reason: Reason,
+    @Told(doc = "files that the scan may read", unit = "files") filesChosen: Int,
+    @Told(
+      doc =
+        "rows of these files that pass the query's filters for certain; 0 for a sorted limit, whose files are chosen by their sort keys",
+      unit = "rows"
+    ) rowsProven: Long = 0
+)
 
 object LimitDecision {
 

@@ -1,14 +1,14 @@
 package io.aqeplugin.decide
 
-import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.conf.{AqeConf, Named, Names}
 
 /** The estimated share of probe rows whose key is among the build side's keys, and what it was estimated from. */
 final case class PassRateEstimate(value: Double, source: PassRateSource)
 
 /** What a pass rate was estimated from. */
-sealed abstract class PassRateSource(val name: String, val meaning: String) extends Product with Serializable
+sealed abstract class PassRateSource(val name: String, val meaning: String) extends Product with Serializable with Named
 
-object PassRateSource {
+object PassRateSource extends Names[PassRateSource] {
   case object NoRows extends PassRateSource("no_build_rows", "the build side is empty")
   case object Distributions extends PassRateSource("key_distributions", "the distinct keys and the key ranges of both sides")
   case object KeyRange extends PassRateSource("key_range", "the distinct build keys and the probe side's key range")
@@ -19,8 +19,6 @@ object PassRateSource {
   case object Unknown extends PassRateSource("unknown", "nothing: every row may pass")
 
   val All: Seq[PassRateSource] = Seq(NoRows, Distributions, KeyRange, DistinctKeys, Rows, Composite, Sample, Unknown)
-
-  def fromName(name: String): Option[PassRateSource] = All.find(_.name == name)
 }
 
 /** Estimates the pass rate: the share of probe rows whose key is among the build side's keys.

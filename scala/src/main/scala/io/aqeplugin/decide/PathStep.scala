@@ -6,7 +6,8 @@ package io.aqeplugin.decide
   * The operators above the join are none: a row that the filter removes would not have reached them. Nor are the shuffle and the sort of the
   * join itself, which depend on its method.
   */
-sealed abstract class PathStep(val name: String) {
+@Told(doc = "an operator that a row of a probe side goes through before it reaches the join")
+sealed abstract class PathStep extends Product {
 
   /** Estimated rows that go into the operator. */
   def rows: Long
@@ -16,95 +17,82 @@ sealed abstract class PathStep(val name: String) {
 }
 
 object PathStep {
+  private[decide] final val Rows = "estimated rows that go into it"
+  private[decide] final val RowBytes = "bytes of one row in memory"
+  private[decide] final val ScanBytes = "estimated bytes that the scans read"
 
-  /** @param rowBytes
-    *   bytes of one row in memory
-    */
-  final case class Shuffle(rows: Long, rowBytes: Long) extends PathStep(ShuffleName) {
+  final case class Shuffle(
+      @Told(doc = Rows, unit = "rows") rows: Long,
+      @Told(doc = RowBytes, unit = "bytes") rowBytes: Long
+  ) extends PathStep {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
-  /** @param partitions
-    *   number of partitions, each of which is sorted by itself
-    */
-  final case class Sort(rows: Long, partitions: Int) extends PathStep(SortName) {
+  final case class Sort(
+      @Told(doc = Rows, unit = "rows") rows: Long,
+      @Told(doc = "number of partitions, each sorted by itself", unit = "partitions") partitions: Int
+  ) extends PathStep {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
   /** One side of a sort-merge join. */
-  final case class Merge(rows: Long) extends PathStep(MergeName) {
+  final case class Merge(@Told(doc = Rows, unit = "rows") rows: Long) extends PathStep {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
-  /** The probe side of a hash join.
-    *
-    * @param tableRows
-    *   estimated rows of one hash table, in which keys lie at random; 0 if they lie densely, as those of a broadcast by one integer column do
-    * @param tableRowBytes
-    *   bytes of one of them in memory
-    * @param byRow
-    *   the key is a row of its own, as it has several columns or is no integer, or a condition is checked for every match; such a lookup
-    *   costs more than that of a number
-    */
-  final case class Lookup(rows: Long, tableRows: Long, tableRowBytes: Long, byRow: Boolean = false) extends PathStep(LookupName) {
+  /** The probe side of a hash join. A lookup by row costs more than that of a number. */
+  final case class Lookup(
+      @Told(doc = Rows, unit = "rows") rows: Long,
+      @Told(
+        doc =
+          "estimated rows of one hash table, in which keys lie at random; 0 if they lie densely, as those of a broadcast by one integer do",
+        unit = "rows"
+      ) tableRows: Long,
+      @Told(doc = "bytes of one row of the hash table in memory", unit = "bytes") tableRowBytes: Long,
+      @Told(
+        doc =
+          "its key is a row, as it has several columns or is no integer, or a condition is checked for every match; false in old logs",
+        optional = true
+      ) byRow: Boolean = false
+  ) extends PathStep {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
-  /** The build side of a broadcast join.
-    *
-    * @param rowBytes
-    *   bytes of one of its rows in memory
-    * @param probeRows
-    *   estimated rows that are looked up at random in the table of the rows; 0 if its keys lie densely
-    */
-  final case class Broadcast(rows: Long, rowBytes: Long, probeRows: Long) extends PathStep(BroadcastName) {
+  /** The build side of a broadcast join. */
+  final case class Broadcast(
+      @Told(doc = Rows, unit = "rows") rows: Long,
+      @Told(doc = RowBytes, unit = "bytes") rowBytes: Long,
+      @Told(doc = "estimated rows that are looked up at random in its table; 0 if its keys lie densely", unit = "rows") probeRows: Long
+  ) extends PathStep {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
   /** An aggregate with groups, or the build side of a shuffled hash join: each row goes into a hash table of its task. */
-  final case class Group(rows: Long) extends PathStep(GroupName) {
+  final case class Group(@Told(doc = Rows, unit = "rows") rows: Long) extends PathStep {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
-  /** The join's own shuffle, if Spark runs it once for several uses. A join that does without it reads what is below it by itself.
-    *
-    * @param rows
-    *   estimated rows that its stage reads
-    * @param scanBytes
-    *   estimated bytes that the scans of its stage read
-    * @param share
-    *   the part of the shuffle that is spared if this join does without it: equal parts for all uses, but 0 if one of them needs it whatever
-    *   this join does, and 1 if the others do without it
-    */
-  final case class Shared(rows: Long, scanBytes: Long, share: Double) extends PathStep(SharedName) {
+  /** The join's own shuffle, if Spark runs it once for several uses. A join that does without it reads what is below it by itself. */
+  final case class Shared(
+      @Told(doc = Rows, unit = "rows") rows: Long,
+      @Told(doc = ScanBytes, unit = "bytes") scanBytes: Long,
+      @Told(
+        doc = "the part of the shuffle that is spared if this join does without: equal parts for all uses, 0 if another use needs it " +
+          "anyway, 1 if the others do without"
+      ) share: Double
+  ) extends PathStep {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
 
   /** The build side of a join below, whose finished stage filters the other side of that join: the fewer of its rows are left, the fewer rows
     * pass there.
-    *
-    * @param rows
-    *   estimated rows of the build side
-    * @param keys
-    *   number of keys that the other side has: of `rows` keys, `rows / keys` of its rows pass
-    * @param probeRows
-    *   estimated rows of the scans that are filtered there
-    * @param rowBytes
-    *   bytes of one of these in memory
     */
-  final case class FilterSource(rows: Long, keys: Long, probeRows: Long, rowBytes: Long) extends PathStep(FilterSourceName) {
+  final case class FilterSource(
+      @Told(doc = Rows, unit = "rows") rows: Long,
+      @Told(doc = "keys that the scans have which it filters: of `keys`, `rows` pass", unit = "keys") keys: Long,
+      @Told(doc = "estimated rows of the scans that it filters", unit = "rows") probeRows: Long,
+      @Told(doc = RowBytes, unit = "bytes") rowBytes: Long
+  ) extends PathStep {
     def withRows(rows: Long): PathStep = copy(rows = rows)
   }
-
-  val ShuffleName = "shuffle"
-  val SortName = "sort"
-  val MergeName = "merge"
-  val LookupName = "lookup"
-  val BroadcastName = "broadcast"
-  val GroupName = "group"
-  val SharedName = "shared"
-  val FilterSourceName = "filter_source"
-
-  val Names: Seq[String] =
-    Seq(ShuffleName, SortName, MergeName, LookupName, BroadcastName, GroupName, SharedName, FilterSourceName)
 }

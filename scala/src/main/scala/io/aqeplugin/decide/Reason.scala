@@ -1,25 +1,14 @@
 package io.aqeplugin.decide
 
-/** Why something was done or not: a stable code with the numbers behind it.
-  *
-  * @param measured
-  *   the value that was compared with the limit, if any
-  * @param limit
-  *   the limit
-  * @param unit
-  *   unit of both numbers (`bytes`, `rows`, `millis`, `ratio`, …), empty without numbers
-  * @param confKey
-  *   the conf key that sets the limit, empty when none does
-  * @param subject
-  *   the name of what the reason is about, such as the class of an operator; empty when the code says it
-  */
+/** Why something was done or not: a stable code with the numbers behind it. */
+@Told(doc = "a stable code with the numbers behind it")
 final case class Reason(
-    code: ReasonCode,
-    measured: Option[Double] = None,
-    limit: Option[Double] = None,
-    unit: String = "",
-    confKey: String = "",
-    subject: String = ""
+    @Told(doc = "stable code, see reason_codes.json") code: ReasonCode,
+    @Told(doc = "the value that was compared with the limit", unit = "see unit", kind = "number") measured: Option[Double] = None,
+    @Told(doc = "the limit", unit = "see unit", kind = "number") limit: Option[Double] = None,
+    @Told(doc = "unit of both numbers; empty without numbers") unit: String = "",
+    @Told(doc = "the conf key that sets the limit; empty when none does") confKey: String = "",
+    @Told(doc = "the name of what the reason is about, such as the class of an operator", optional = true) subject: String = ""
 )
 
 object Reason {

@@ -1,5 +1,7 @@
 package io.aqeplugin.decide
 
+import io.aqeplugin.conf.{Named, Names}
+
 /** What a [[ReasonCode]] explains. */
 sealed abstract class ReasonTopic(val name: String)
 
@@ -16,9 +18,9 @@ object ReasonTopic {
   * @param meaning
   *   one line for users
   */
-sealed abstract class ReasonCode(val name: String, val topic: ReasonTopic, val meaning: String)
+sealed abstract class ReasonCode(val name: String, val topic: ReasonTopic, val meaning: String) extends Named
 
-object ReasonCode {
+object ReasonCode extends Names[ReasonCode] {
   import ReasonTopic._
 
   // Why a strategy was taken or not.
@@ -245,6 +247,4 @@ object ReasonCode {
     FilesMayBeSkipped,
     ObserveMode
   )
-
-  def fromName(name: String): Option[ReasonCode] = All.find(_.name == name)
 }

@@ -1,15 +1,12 @@
 package io.aqeplugin.decide
 
-/** How many rows of a sample of a probe side's scan have a key of the build side.
-  *
-  * @param rows
-  *   rows of the sample, those with a null in their key included
-  * @param matches
-  *   those of them whose key is one of the build side's
-  * @param independentRows
-  *   so many rows, drawn one by one, would say as much: rows that lie side by side in a file may have similar keys
-  */
-final case class SampledKeys(rows: Long, matches: Long, independentRows: Double) {
+/** How many rows of a sample of a probe side's scan have a key of the build side. */
+@Told(doc = "sampled rows of the probe side's scan")
+final case class SampledKeys(
+    @Told(doc = "rows of the sample", unit = "rows") rows: Long,
+    @Told(doc = "those of them whose key is one of the build side's", unit = "rows") matches: Long,
+    @Told(doc = "so many rows, drawn one by one, would say as much", unit = "rows") independentRows: Double
+) {
 
   /** What the sample leaves of an expected pass rate: the nearest rate in the confidence interval of the share of its matches. The interval is
     * that of Wilson ("Probable Inference, the Law of Succession, and Statistical Inference", JASA 1927) for two standard deviations.

@@ -23,7 +23,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
   def leave(reason: Reason): JoinDecision = {
     val filter = opened(priced(facts.sparkMethod))
     val options = JoinOption.All.map(option => weighed(option, refusal(option).getOrElse(reason)))
-    JoinDecision(facts, None, reason, filter.withFilter, filter.filterReason, passRate, estimated.source, options)
+    JoinDecision(facts, Strategy.LeaveToSpark, reason, filter.withFilter, filter.filterReason, passRate, estimated.source, options)
   }
 
   /** Chooses a method for a join whose probe side has started for `reason`: a hash join of the two shuffles, if that is clearly cheaper than
@@ -44,7 +44,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
           case _                       => weighed
         }
       }
-      left.copy(method = Some(Method.ShuffledHash), reason = cheapest, options = options)
+      left.copy(choice = Strategy.ShuffledHash, reason = cheapest, options = options)
     }
   }
 
@@ -55,7 +55,7 @@ private[decide] final class Weighing(facts: JoinFacts, thresholds: Thresholds) {
       if (option == taken.option) weighed(option, reason)
       else weighed(option, refusal(option).getOrElse(notTaken(option, taken)))
     }
-    JoinDecision(facts, Some(taken.method), reason, taken.withFilter, taken.filterReason, passRate, estimated.source, options)
+    JoinDecision(facts, taken.option.strategy, reason, taken.withFilter, taken.filterReason, passRate, estimated.source, options)
   }
 
   private def cheapest: (Priced, Reason) = {

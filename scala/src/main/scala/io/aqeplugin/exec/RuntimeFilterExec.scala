@@ -109,7 +109,6 @@ case class RuntimeFilterExec(
       label.joinId,
       label.table,
       label.columns,
-      found = run.filters(i).isRight,
       kind,
       reason,
       counted(s"filter${i}RowsIn"),

@@ -2,10 +2,12 @@ package io.aqeplugin.infer
 
 import org.apache.spark.sql.catalyst.expressions.Expression
 
-/** How a predicate follows from a join's conditions. */
-sealed abstract class InferredBy(val name: String, val meaning: String)
+import io.aqeplugin.conf.{Named, Names}
 
-object InferredBy {
+/** How a predicate follows from a join's conditions. */
+sealed abstract class InferredBy(val name: String, val meaning: String) extends Named
+
+object InferredBy extends Names[InferredBy] {
   case object EqualColumn
       extends InferredBy("EQUAL_COLUMN", "every column of a condition equals a column of this side, so the condition holds on this side")
   case object OrOverSides

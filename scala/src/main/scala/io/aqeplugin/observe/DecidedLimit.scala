@@ -1,18 +1,15 @@
 package io.aqeplugin.observe
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.LimitDecision
+import io.aqeplugin.decide.{LimitDecision, Told}
 
-/** What the scan of a limit read.
-  *
-  * @param filesListed
-  *   files that the scan had to choose from
-  * @param rowsRead
-  *   rows that its finished tasks read
-  * @param splits
-  *   splits that were started, if the plugin started them
-  */
-final case class LimitOutcome(filesListed: Long, rowsRead: Long, splits: Option[Long])
+/** What the scan of a limit read. */
+@Told(doc = "what the scan of a limit read")
+final case class LimitOutcome(
+    @Told(doc = "files that the scan could read", unit = "files") filesListed: Long,
+    @Told(doc = "rows that the scan's finished tasks read", unit = "rows") rowsRead: Long,
+    @Told(doc = "splits that were started; null when Spark started them", unit = "splits") splits: Option[Long]
+)
 
 /** A limit of a query.
   *

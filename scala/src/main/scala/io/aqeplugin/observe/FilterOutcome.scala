@@ -1,37 +1,35 @@
 package io.aqeplugin.observe
 
-import io.aqeplugin.decide.Reason
+import io.aqeplugin.decide.{Reason, Told}
 
-/** The result of one filter in one place, on a scan or in front of an exchange.
-  *
-  * @param found
-  *   whether the scan found its filter when it ran; a filter that passes all rows counts as found and has a reason
-  * @param kind
-  *   kind of filter, `pass_all` or `missing`
-  * @param waitMillis
-  *   from the first planning of the query until the scan had its filters, including time that it would have waited anyway
-  * @param keys
-  *   number of build rows with a key
-  * @param anyOf
-  *   the first filter of the union that the filter is one of, whose counts of rows are those of the union; empty if it stands alone
-  */
+/** The result of one filter in one place, on a scan or in front of an exchange. */
+@Told(doc = "the outcome of one filter in one place, summed over all tasks of the query")
 final case class FilterOutcome(
-    filterId: String,
-    joinId: String,
-    table: String,
-    scanColumns: Seq[String],
-    found: Boolean,
-    kind: String,
-    reason: Option[Reason],
-    rowsIn: Long,
-    rowsOut: Long,
-    rowsUnchecked: Long,
-    filterBytes: Long,
-    buildMillis: Long,
-    waitMillis: Long,
-    keys: Long,
-    anyOf: String = ""
+    @Told(doc = "the id in FilterPlanned") filterId: String,
+    @Told(doc = "the join whose keys the filter holds") joinId: String,
+    @Told(doc = PlacedFilter.Places) table: String,
+    @Told(doc = "the checked columns") scanColumns: Seq[String],
+    @Told(doc = "kind of filter; pass_all when none was built, missing when the scan did not find it") kind: String,
+    @Told(doc = "why the filter passed every row") reason: Option[Reason],
+    @Told(doc = "rows that the filter checked", unit = "rows") rowsIn: Long,
+    @Told(doc = "checked rows that passed", unit = "rows") rowsOut: Long,
+    @Told(
+      doc =
+        "rows that passed unchecked: while the filter was paused because it removed too few rows, or because their key could not be computed",
+      unit = "rows"
+    ) rowsUnchecked: Long,
+    @Told(doc = "memory of the filter", unit = "bytes") filterBytes: Long,
+    @Told(doc = "duration of the filter build", unit = "millis") buildMillis: Long,
+    @Told(doc = "time from the plan's start until the scan had its filters", unit = "millis") waitMillis: Long,
+    @Told(doc = "build rows with a key", unit = "rows") keys: Long,
+    @Told(
+      doc = "the first filter of the union that the filter is part of, whose rows are those of the union; absent if it stands alone",
+      optional = true
+    ) anyOf: String = ""
 ) {
+
+  /** Whether the scan found its filter when it ran; one that passes all rows counts as found and has a reason. */
+  def found: Boolean = kind != FilterOutcome.Missing
 
   /** Whether the scan let all rows pass. */
   def passesAll: Boolean = kind == FilterOutcome.Missing || kind == FilterOutcome.PassAll

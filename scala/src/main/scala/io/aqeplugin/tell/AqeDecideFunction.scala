@@ -72,9 +72,9 @@ object AqeDecideFunction {
   /** The decision as JSON, or an error that names the argument and the field. */
   def decide(facts: String, thresholds: String): Either[String, String] = {
     val decision = for {
-      readFacts <- named("facts", DecisionJson.parse(facts).flatMap(DecisionJson.readFacts))
-      readThresholds <- named("thresholds", DecisionJson.parse(thresholds).flatMap(ThresholdsJson.read))
-    } yield DecisionJson.render(DecisionJson.write(DecideJoin.decide(readFacts, readThresholds)))
+      readFacts <- named("facts", DecisionJson.Facts.readText(facts))
+      readThresholds <- named("thresholds", Json.parseObject(thresholds).flatMap(ThresholdsJson.read))
+    } yield Json.render(DecisionJson.write(DecideJoin.decide(readFacts, readThresholds)))
     decision.left.map(error => s"$Name: $error")
   }
 

@@ -34,7 +34,7 @@ object DecisionColumns {
     text[FilterInPlace]("filter_id", "identifies one filter in one place, on a scan or in front of an exchange")(f =>
       either(f)(_.filterId, _.filterId)
     ),
-    text[FilterInPlace]("table", EventSchema.FilterPlaces)(f => either(f)(_.table, _.table)),
+    text[FilterInPlace]("table", PlacedFilter.Places)(f => either(f)(_.table, _.table)),
     column[FilterInPlace]("columns", Texts, "", "the checked columns")(f => either(f)(_.scanColumns, _.scanColumns)),
     text[FilterInPlace]("status", described("result of the filter", FilterStatuses))(_.status),
     text[FilterInPlace]("kind", "kind of filter, `pass_all` or `missing`; null when its scan never ran")(_.outcome.map(_.kind)),
@@ -56,17 +56,17 @@ object DecisionColumns {
     f.outcome.flatMap(_.reason).orElse(f.place.map(_.reason))
   )
 
-  val FlipFields: Seq[TableColumn[FlipPoint]] = Seq(
-    text[FlipPoint](
+  val FlipFields: Seq[TableColumn[JoinFlip]] = Seq(
+    text[JoinFlip](
       "fact",
       described("the fact", FlipFact.All.map(fact => fact.name -> fact.meaning)) + "; or " +
         oneOf("the conf key of a threshold that refused an option", FlipThreshold.All.map(_.name))
-    )(_.input.name),
-    double[FlipPoint]("actual", "see `unit`", "the value in the decision")(_.actual),
-    double[FlipPoint]("value", "see `unit`", "the nearest value with another decision, at most 1 % off")(_.value),
-    text[FlipPoint]("unit", "unit of both values")(_.input.unit),
-    text[FlipPoint]("choice", oneOf("the decision there", Strategy.All.map(_.name)))(_.choice.name),
-    flag[FlipPoint]("with_filter", "whether it has a filter")(_.withFilter)
+    )(_.fact.name),
+    double[JoinFlip]("actual", "see `unit`", "the value in the decision")(_.actual),
+    double[JoinFlip]("value", "see `unit`", "the nearest value with another decision, at most 1 % off")(_.value),
+    text[JoinFlip]("unit", "unit of both values")(_.unit),
+    text[JoinFlip]("choice", oneOf("the decision there", Strategy.All.map(_.name)))(_.choice.name),
+    flag[JoinFlip]("with_filter", "whether it has a filter")(_.withFilter)
   )
 
   val All: Seq[TableColumn[DecisionRow]] = query ++ choice ++ facts ++ waiting ++ outcome
@@ -180,7 +180,7 @@ object DecisionColumns {
       known(r.facts.probe.rows).map(rows => (BigInt(rows) * r.facts.probe.rowBytes.max(0L)).min(Long.MaxValue).toLong)
     ),
     text("facts", "all facts as JSON: the first argument of `aqe_decide(facts, thresholds)`")(r =>
-      DecisionJson.render(DecisionJson.writeFacts(r.facts))
+      Json.render(DecisionJson.Facts.write(r.facts))
     )
   )
 
@@ -229,22 +229,21 @@ object DecisionColumns {
       arrayOf(FlipFields),
       "",
       "where the decision changes if one fact or threshold changes alone, the nearest first; null while the query runs"
-    )(r => r.query.end.map(_.flips.filter(_.joinId == r.facts.joinId).map(flip => rowOf(FlipFields, flip.point)))),
+    )(_.flips.map(_.map(rowOf(FlipFields, _)))),
     text(
       "events",
       "the join's `decision`, `filters`, `outcomes` and `flips` as JSON, each as in the plugin's events; no outcomes and flips while the query runs"
     ) {
-      r => DecisionJson.render(eventsOf(r))
+      r => Json.render(eventsOf(r))
     }
   )
 
   private def eventsOf(row: DecisionRow): ObjectNode = {
-    val outcomes = row.query.end.toSeq.flatMap(_.outcomes).filter(_.joinId == row.facts.joinId)
-    val node = JsonFields.emptyObject
+    val node = Json.Nodes.objectNode()
     node.set[ObjectNode]("decision", DecisionJson.write(row.decision))
-    node.set[ObjectNode]("filters", FilterJson.writePlaced(row.kept.filters))
-    node.set[ObjectNode]("outcomes", FilterJson.writeOutcomes(outcomes))
-    node.set[ObjectNode]("flips", FlipJson.write(row.query.end.toSeq.flatMap(_.flips).filter(_.joinId == row.facts.joinId)))
+    node.set[ObjectNode]("filters", Json.array(row.kept.filters.map(EventSchema.Placed.write)))
+    node.set[ObjectNode]("outcomes", Json.array(row.outcomes.toSeq.flatten.map(EventSchema.Outcome.write)))
+    node.set[ObjectNode]("flips", Json.array(row.flips.toSeq.flatten.map(EventSchema.Flip.write)))
   }
 
   private def ofRan[A](row: DecisionRow)(of: Seq[FilterOutcome] => A): Option[A] = row.outcomes.filter(_.nonEmpty).map(of)

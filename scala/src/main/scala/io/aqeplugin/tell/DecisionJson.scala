@@ -1,91 +1,36 @@
 package io.aqeplugin.tell
 
+import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.aqeplugin.decide._
 
-/** The JSON form of a decision and of its input, shared by the event log, the SQL function and the Python half.
-  *
-  * Reading a written document gives the same value. Unknown fields are skipped; a missing field is an error: `Left("facts.build.rows:
-  * missing")`.
-  */
+/** The JSON form of a decision, shared by the event log, the SQL function and the Python half: see [[Form]]. */
 object DecisionJson {
 
   /** Incremented when a field changes its meaning or is removed; a new optional field does not increment it. */
   val SchemaVersion = 1
 
+  private val form = Form.of[JoinDecision]
+  private val version = FieldSchema("schemaVersion", "integer", "", "version of this schema")
+
+  private[tell] val Facts: Form[JoinFacts] = Form.of[JoinFacts]
+
+  private[tell] def objects: Seq[ObjectSchema] = form.schema.copy(fields = version +: form.schema.fields) +: form.objects.tail
+
   def write(decision: JoinDecision): ObjectNode = {
-    val node = JsonFields.emptyObject.put("schemaVersion", SchemaVersion)
-    node.set[ObjectNode]("facts", FactsJson.write(decision.facts))
-    node.put("choice", decision.choice.name)
-    node.set[ObjectNode]("reason", ReasonJson.write(decision.reason))
-    node.put("buildFilter", decision.buildFilter)
-    node.set[ObjectNode]("filterReason", ReasonJson.write(decision.filterReason))
-    node.put("passRate", decision.passRate).put("passRateSource", decision.passRateSource.name)
-    val options = node.putArray("options")
-    decision.options.foreach(option => options.add(writeOption(option)))
+    val node = Json.Nodes.objectNode().put(version.name, SchemaVersion)
+    form.writeInto(node, decision)
     node
   }
 
-  def read(node: ObjectNode): Either[String, JoinDecision] = readFields(new JsonFields(node, ""))
+  def read(node: JsonNode): Either[String, JoinDecision] = for {
+    found <- Option(node.get(version.name)).toRight(s"${version.name}: missing").flatMap(Kind.Whole.read(_, version.name))
+    _ <- Either.cond(found == SchemaVersion, (), s"schemaVersion: $found is not the version that this plugin reads, $SchemaVersion")
+    decision <- form.read(node)
+    option = Form.NamedOption(decision.choice, decision.buildFilter)
+    _ <- Either.cond(decision.choice == Strategy.LeaveToSpark || decision.taken.isDefined, (), s"choice: ${option.isNone}")
+  } yield decision
 
-  private[tell] def readFields(fields: JsonFields): Either[String, JoinDecision] = for {
-    _ <- checkVersion(fields)
-    facts <- fields.inner("facts")(FactsJson.read)
-    choice <- fields.named("choice", Strategy.fromName)
-    reason <- fields.inner("reason")(ReasonJson.read)
-    buildFilter <- fields.boolean("buildFilter")
-    filterReason <- fields.inner("filterReason")(ReasonJson.read)
-    passRate <- fields.double("passRate")
-    passRateSource <- fields.optionalNamed("passRateSource", PassRateSource.fromName)
-    taken <- if (choice == Strategy.LeaveToSpark) Right(None) else option("choice", choice, buildFilter).map(Some(_))
-    options <- fields.inners("options")(readOption)
-  } yield JoinDecision(
-    facts,
-    taken.map(_.method),
-    reason,
-    buildFilter,
-    filterReason,
-    passRate,
-    passRateSource.getOrElse(PassRateSource.Unknown),
-    options
-  )
-
-  def writeFacts(facts: JoinFacts): ObjectNode = FactsJson.write(facts)
-
-  def readFacts(node: ObjectNode): Either[String, JoinFacts] = FactsJson.read(new JsonFields(node, ""))
-
-  /** The object in `text`, for the readers above. */
-  def parse(text: String): Either[String, ObjectNode] = JsonFields.parse(text)
-
-  /** `node` on one line. */
-  def render(node: ObjectNode): String = JsonFields.render(node)
-
-  private def checkVersion(fields: JsonFields): Either[String, Unit] = fields.int("schemaVersion").flatMap { version =>
-    Either.cond(version == SchemaVersion, (), s"schemaVersion: $version is not the version that this plugin reads, $SchemaVersion")
-  }
-
-  private def writeOption(weighed: WeighedOption): ObjectNode = {
-    val node = JsonFields.emptyObject.put("strategy", weighed.option.strategy.name).put("withFilter", weighed.option.withFilter)
-    ReasonJson.putDouble(node, "costMillis", weighed.costMillis)
-    node.set[ObjectNode]("reason", ReasonJson.write(weighed.reason))
-    val terms = node.putArray("terms")
-    weighed.terms.foreach(term => terms.addObject().put("name", term.name).put("nanos", term.nanos))
-    node
-  }
-
-  private def readOption(fields: JsonFields): Either[String, WeighedOption] = for {
-    strategy <- fields.named("strategy", Strategy.fromName)
-    withFilter <- fields.boolean("withFilter")
-    known <- option("strategy", strategy, withFilter)
-    costMillis <- fields.optionalDouble("costMillis")
-    reason <- fields.inner("reason")(ReasonJson.read)
-    terms <- fields.optionalInners("terms")(readTerm)
-  } yield WeighedOption(known, costMillis, reason, terms)
-
-  private def readTerm(fields: JsonFields): Either[String, CostTerm] =
-    for (name <- fields.text("name"); nanos <- fields.double("nanos")) yield CostTerm(name, nanos)
-
-  private def option(name: String, strategy: Strategy, withFilter: Boolean): Either[String, JoinOption] =
-    JoinOption.of(strategy, withFilter).toRight(s"$name: ${strategy.name} ${if (withFilter) "with" else "without"} a filter is no option")
+  def parse(text: String): Either[String, JoinDecision] = Json.parseObject(text).flatMap(read)
 }

@@ -1,7 +1,6 @@
 package io.aqeplugin.tell
 
 import com.fasterxml.jackson.databind.JsonNode
-import com.fasterxml.jackson.databind.node.JsonNodeFactory
 import org.apache.spark.SparkContext
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
@@ -30,7 +29,7 @@ object DecisionLog {
         timeMillis,
         mode.name,
         DecisionJson.write(decision),
-        FilterJson.writePlaced(places),
+        Json.array(places.map(EventSchema.Placed.write)),
         state.arm.map(_.name)
       )
     )
@@ -53,8 +52,8 @@ object DecisionLog {
         limit.timeMillis,
         limit.mode.name,
         limit.applied,
-        LimitJson.write(limit.decision),
-        outcome.fold[JsonNode](JsonNodeFactory.instance.nullNode())(LimitJson.write(_)),
+        EventSchema.Limit.write(limit.decision),
+        outcome.fold[JsonNode](Json.Nodes.nullNode())(EventSchema.LimitRead.write),
         state.arm.map(_.name)
       )
     )
@@ -88,10 +87,10 @@ object DecisionLog {
         outcomes.size,
         applied,
         errors,
-        FilterJson.writeOutcomes(outcomes),
+        Json.array(outcomes.map(EventSchema.Outcome.write)),
         state.arm.map(_.name),
         state.badConf.map(_.message.take(MaxConfLength)),
-        FlipJson.write(flips)
+        Json.array(flips.map(EventSchema.Flip.write))
       )
     )
     DecisionMetrics.ended(failed, ruleMillis, outcomes)

@@ -26,6 +26,9 @@ final case class DecisionRow(query: KeptQuery, status: String, kept: KeptDecisio
       kept.filters.filterNot(place => ids(place.filterId)).map(place => FilterInPlace(Some(place), None))
   }
 
+  /** Where the decision changes; none until the query has ended. */
+  def flips: Option[Seq[JoinFlip]] = query.end.map(_.flips.filter(_.joinId == facts.joinId))
+
   /** The filters that ran. */
   def outcomes: Option[Seq[FilterOutcome]] = filters.map(_.flatMap(_.outcome))
 }

@@ -17,7 +17,10 @@ object LimitsTable extends DriverTable(
 /** The columns of `aqe_limits()`: names, types, units and meaning. */
 object LimitColumns {
   import TableColumns._
-  import LimitSchema.{Decided, Decision, Facts, Outcome}
+  private val Decided = EventSchema.LimitEvent
+  private val Decision = EventSchema.Limit.schema
+  private val Facts = EventSchema.Limit.objects(1)
+  private val Outcome = EventSchema.LimitRead.schema
 
   val All: Seq[TableColumn[KeptLimit]] = Seq[TableColumn[KeptLimit]](
     column("decided_at", TimestampType, "", "when the limit was decided")(r => Instant.ofEpochMilli(r.timeMillis)),

@@ -17,7 +17,7 @@ object PredicatesTable extends DriverTable(
 /** The columns of `aqe_predicates()`: names, types, units and meaning. */
 object PredicateColumns {
   import TableColumns._
-  import PredicateSchema.Inferred
+  private val Inferred = EventSchema.PredicateEvent
 
   val All: Seq[TableColumn[PredicateInferred]] = Seq[TableColumn[PredicateInferred]](
     column("inferred_at", TimestampType, "", "when the query was planned")(event => Instant.ofEpochMilli(event.timeMillis)),

@@ -173,7 +173,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("more work between the scans and the join never removes a filter") {
-    val sparedByAFilter = FactsGen.pathStep.suchThat(_.name != PathStep.SharedName).map {
+    val sparedByAFilter = FactsGen.pathStep.suchThat(!_.isInstanceOf[PathStep.Shared]).map {
       // Of a table much larger than the cache, a filter saves almost none of the misses.
       case step: PathStep.Broadcast => step.copy(probeRows = 0)
       case step                     => step
@@ -201,7 +201,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a smaller share of the shuffle never turns another join into a broadcast") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds, FactsGen.shared, Gen.choose(0.0, 1.0)) { (facts, thresholds, shared, smaller) =>
       def method(share: Double): Option[Method] = {
-        val others = facts.probe.path.filterNot(_.name == PathStep.SharedName)
+        val others = facts.probe.path.filterNot(_.isInstanceOf[PathStep.Shared])
         val open = facts.copy(hint = None, sparkStrategy = Strategy.PlainSortMerge, build = facts.build.copy(alreadyBroadcast = false))
         DecideJoin.decide(open.copy(probe = facts.probe.copy(path = others :+ shared.copy(share = share))), thresholds).method
       }
@@ -211,7 +211,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a shared shuffle costs a broadcast the same with and without a filter") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds, FactsGen.shared) { (facts, thresholds, shared) =>
-      val others = facts.probe.path.filterNot(_.name == PathStep.SharedName)
+      val others = facts.probe.path.filterNot(_.isInstanceOf[PathStep.Shared])
       val model =
         new CostModel(
           facts.copy(probe = facts.probe.copy(path = others :+ shared)),

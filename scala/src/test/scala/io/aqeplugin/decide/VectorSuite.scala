@@ -6,16 +6,15 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.{JsonNodeFactory, ObjectNode}
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.tell.{AqeDecideFunction, DecisionJson}
+import io.aqeplugin.tell.{AqeDecideFunction, DecisionJson, Json}
 
 /** Runs the vectors of decisions through the function that also answers Python. */
 class VectorSuite extends AnyFunSuite {
 
   private def decide(base: ObjectNode, vector: JsonNode): JoinDecision =
     AqeDecideFunction
-      .decide(DecisionJson.render(Vectors.patched(base, vector.get("facts"))), vector.get("thresholds").toString)
+      .decide(Json.render(Vectors.patched(base, vector.get("facts"))), vector.get("thresholds").toString)
       .flatMap(DecisionJson.parse)
-      .flatMap(DecisionJson.read)
       .fold(fail(_), identity)
 
   private def outcome(decision: JoinDecision): ObjectNode = {

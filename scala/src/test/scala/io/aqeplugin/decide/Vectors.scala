@@ -9,7 +9,7 @@ import scala.util.Using
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-import io.aqeplugin.tell.DecisionJson
+import io.aqeplugin.tell.Json
 
 /** The files of `tests/vectors/`, whose README says what a vector is. */
 object Vectors {
@@ -22,7 +22,7 @@ object Vectors {
   def ofWaits: Seq[Path] = jsonFiles(Root.resolve("wait"))
 
   def parse(file: Path): ObjectNode =
-    DecisionJson.parse(new String(Files.readAllBytes(file), UTF_8)).fold(error => throw new IllegalArgumentException(error), identity)
+    Json.parseObject(new String(Files.readAllBytes(file), UTF_8)).fold(error => throw new IllegalArgumentException(error), identity)
 
   /** `base` with the merge patch `patch` applied, as RFC 7396 says. */
   def patched(base: JsonNode, patch: JsonNode): ObjectNode = applied(base.deepCopy[ObjectNode](), patch)

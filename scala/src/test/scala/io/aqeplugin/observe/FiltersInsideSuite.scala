@@ -106,7 +106,7 @@ private object FiltersInsideSuite {
   final case class Started(child: SparkPlan, joinIdsByFilter: Seq[Seq[String]], kinds: Map[String, String] = Map.empty)
       extends UnaryExecNode with StartedFilters {
     override def outcomes: Seq[FilterOutcome] = kinds.toSeq.map { case (joinId, kind) =>
-      FilterOutcome(joinId, joinId, "fact", Seq("k"), found = true, kind, None, 0, 0, 0, 0, 0, 0, 0)
+      FilterOutcome(joinId, joinId, "fact", Seq("k"), kind, None, 0, 0, 0, 0, 0, 0, 0)
     }
     override def faults: Long = 0
     override def output: Seq[Attribute] = child.output

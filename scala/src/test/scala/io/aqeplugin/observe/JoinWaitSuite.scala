@@ -92,7 +92,10 @@ class JoinWaitSuite extends AnyFunSuite {
 
   test("a wait is used by a filter or by a join strategy that needs it, and a shuffled hash join needs none") {
     def endOf(method: Method, withFilter: Boolean): Option[WaitEnd] = {
-      val decision = DecideJoin.decide(estimate(waits), Thresholds.Default).copy(method = Some(method), buildFilter = withFilter)
+      val decision = DecideJoin.decide(
+        estimate(waits),
+        Thresholds.Default
+      ).copy(choice = JoinOption(method, withFilter).strategy, buildFilter = withFilter)
       begun.inDecision(decision, nowNanos = 7000000L).facts.waiting.flatMap(_.outcome).map(_.end)
     }
     val ends = for (method <- Method.All; withFilter <- Seq(false, true)) yield (method, withFilter) -> endOf(method, withFilter)

@@ -4,15 +4,14 @@ import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.decide.{DecideJoin, FactsGen, JoinDecision, JoinOption, Side, Strategy, Thresholds}
+import io.aqeplugin.decide.{DecideJoin, FactsGen, JoinDecision, Side, Strategy, Thresholds}
 
 /** The hints with which Spark does what was decided for a join that is built from its right side. */
 class PlannerHintsSuite extends AnyFunSuite {
 
   private def decision(choice: Strategy, sparkStrategy: Strategy): JoinDecision = {
     val facts = FactsGen.Typical.copy(sparkStrategy = sparkStrategy)
-    val method = JoinOption.All.find(_.strategy == choice).map(_.method)
-    DecideJoin.decide(facts, Thresholds.Default).copy(method = method, buildFilter = choice == Strategy.FilteredSortMerge)
+    DecideJoin.decide(facts, Thresholds.Default).copy(choice = choice, buildFilter = choice == Strategy.FilteredSortMerge)
   }
 
   private def info(strategy: Option[JoinStrategyHint]): Option[HintInfo] = strategy.map(known => HintInfo(strategy = Some(known)))

@@ -82,13 +82,13 @@ class ProbePathSuite extends AnyFunSuite with PluginSession {
 
   test("a sort-merge join below shuffles, sorts and merges; the join's own shuffle and sort are not below it") {
     val found = path(AboveAJoin, Sorted)
-    assert(found.steps.map(_.name) == Seq("merge", "sort", "shuffle") && found.steps.map(_.rows).forall(_ == rowsOf("fact")))
+    assert(found.steps.map(_.productPrefix) == Seq("Merge", "Sort", "Shuffle") && found.steps.map(_.rows).forall(_ == rowsOf("fact")))
     assert(found.shuffles == 2)
   }
 
   test("an aggregate by the key puts its rows into groups twice, around a shuffle") {
     val found = path("SELECT * FROM (SELECT k, sum(n) AS n FROM fact GROUP BY k) JOIN dim ON k = dk", Hashed)
-    assert(found.steps.map(_.name) == Seq("group", "shuffle", "group") && found.shuffles == 1)
+    assert(found.steps.map(_.productPrefix) == Seq("Group", "Shuffle", "Group") && found.shuffles == 1)
   }
 
   test("an operator above several scans counts once") {

@@ -23,7 +23,7 @@ class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll with Nee
     SparkSession.clearDefaultSession()
   }
 
-  private val facts = DecisionJson.render(DecisionJson.writeFacts(FactsGen.Typical))
+  private val facts = Json.render(DecisionJson.Facts.write(FactsGen.Typical))
 
   private def call(factsText: String, thresholdsText: String): Option[String] = {
     val session = spark
@@ -38,13 +38,13 @@ class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll with Nee
   }
 
   test("aqe_decide makes the plugin's decision") {
-    val decision = call(facts, "{}").flatMap(text => DecisionJson.parse(text).flatMap(DecisionJson.read).toOption)
+    val decision = call(facts, "{}").flatMap(text => DecisionJson.parse(text).toOption)
     assert(decision.contains(DecideJoin.decide(FactsGen.Typical, Thresholds.Default)))
   }
 
   test("other thresholds give another decision") {
     val decision =
-      call(facts, """{"broadcast.maxMemoryBytes": "1m"}""").flatMap(text => DecisionJson.parse(text).flatMap(DecisionJson.read).toOption)
+      call(facts, """{"broadcast.maxMemoryBytes": "1m"}""").flatMap(text => DecisionJson.parse(text).toOption)
     assert(decision.map(_.choice).contains(Strategy.ShuffledHash))
   }
 

@@ -21,11 +21,11 @@ class RecentDecisionsSuite extends AnyFunSuite {
   /** A copy that shares no value with another, and so takes its full memory. */
   private def alone(kept: KeptDecision): KeptDecision =
     kept.copy(decision =
-      DecisionJson.parse(DecisionJson.render(DecisionJson.write(kept.decision))).flatMap(DecisionJson.read).fold(fail(_), identity)
+      DecisionJson.parse(Json.render(DecisionJson.write(kept.decision))).fold(fail(_), identity)
     )
 
   private def outcome(joinId: String): FilterOutcome =
-    FilterOutcome("f1", joinId, "store_sales", Seq("ss_item_sk"), found = true, "exact", None, 100, 10, 0, 64, 5, 7, 9)
+    FilterOutcome("f1", joinId, "store_sales", Seq("ss_item_sk"), "exact", None, 100, 10, 0, 64, 5, 7, 9)
 
   private def ended(joinIds: String*): KeptEnd = KeptEnd(2L, 3L, 0L, failed = false, 0, joinIds.map(outcome))
 
@@ -92,7 +92,7 @@ class RecentDecisionsSuite extends AnyFunSuite {
     assert(statuses == Set("running", "succeeded", "failed", "unknown"))
     val run = outcome("j")
     val filters = Seq(
-      FilterInPlace(None, Some(run.copy(found = false))),
+      FilterInPlace(None, Some(run.copy(kind = FilterOutcome.Missing))),
       FilterInPlace(None, Some(run)),
       FilterInPlace(None, Some(run.copy(reason = Some(Reason(ReasonCode.BuildTimeout))))),
       FilterInPlace(Some(place("f1", "j")), None),

@@ -55,7 +55,7 @@ object WaitVectorSuite {
   ) ++ AqeConf.ThresholdKeys.map(_.shortKey).filter(_.startsWith("limit.")) // decides limits, no joins
 
   private def waitFacts(node: ObjectNode): WaitFacts = WaitFacts(
-    DecisionJson.readFacts(node.withObject("/join")).fold(error => throw new IllegalArgumentException(error), identity),
+    DecisionJson.Facts.read(node.withObject("/join")).fold(error => throw new IllegalArgumentException(error), identity),
     buildScanBytes = node.get("buildScanBytes").longValue,
     buildTasks = node.get("buildTasks").intValue,
     shufflePartitions = node.get("shufflePartitions").intValue,

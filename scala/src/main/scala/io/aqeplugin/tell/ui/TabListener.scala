@@ -36,8 +36,8 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
           PartRecords.key(query.executionId, query.joins),
           query.executionId,
           query.joins,
-          DecisionJson.render(DecisionJson.write(TabListener.bounded(event.decision))),
-          JsonFields.render(written.filters)
+          Json.render(DecisionJson.write(TabListener.bounded(event.decision))),
+          Json.render(written.filters)
         )
     )
 
@@ -117,7 +117,7 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
           errors = event.errors
         )
       )
-      store.write(OutcomesRecord(event.executionId, JsonFields.render(written.outcomes)))
+      store.write(OutcomesRecord(event.executionId, Json.render(written.outcomes)))
     }
     val totals = records.totals
     store.write(totals.copy(filters = totals.filters.plus(sums), errors = totals.errors + event.errors))

@@ -60,7 +60,7 @@ object TabEvents {
       outcome: String = """{"filesListed":40,"rowsRead":110,"splits":2}""",
       mode: String = "apply"
   ): LimitDecided =
-    LimitDecided(schemaVersion, executionId, 1500 + executionId, mode, applied, LimitJson.write(limit), array(outcome))
+    LimitDecided(schemaVersion, executionId, 1500 + executionId, mode, applied, EventSchema.Limit.write(limit), array(outcome))
 
   def inferred(
       executionId: Long,

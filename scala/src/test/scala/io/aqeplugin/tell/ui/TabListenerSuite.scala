@@ -4,7 +4,7 @@ import org.apache.spark.util.kvstore.InMemoryStore
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.metrics.Faults
-import io.aqeplugin.decide.{LimitChoice, LimitDecision, Reason, ReasonCode}
+import io.aqeplugin.decide.{LimitChoice, LimitDecision, Reason, ReasonCode, Strategy}
 import io.aqeplugin.observe.LimitOutcome
 import io.aqeplugin.tell.{JoinDecided, QueryEnded}
 
@@ -29,7 +29,7 @@ class TabListenerSuite extends AnyFunSuite {
       ).map(kv.count(_))
   }
 
-  private val leftToSpark = Decision.copy(method = None)
+  private val leftToSpark = Decision.copy(choice = Strategy.LeaveToSpark)
 
   test("a running query has its joins and no outcome yet") {
     val store = new Fixture().see(decided(7, filters = s"[${placed()}]"), decided(7, leftToSpark)).store

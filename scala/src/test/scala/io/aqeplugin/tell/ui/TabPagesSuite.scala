@@ -118,7 +118,7 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       )
     )
     val taken = WeighedOption(JoinOption.FilteredSortMerge, Some(1500), Reason(ReasonCode.Cheapest))
-    val decision = Decision.copy(method = Some(Method.SortMerge), buildFilter = true, options = Seq(ruledOut, taken))
+    val decision = Decision.copy(choice = Strategy.FilteredSortMerge, buildFilter = true, options = Seq(ruledOut, taken))
     val rows = cells(table(query(store(decided(1, decision)), 1), "join-1-options"))
     assert(rows.head.take(3) == Seq("filtered sort-merge", "1.5 s100.0 %", "yes"))
     assert(rows(1) == Seq(

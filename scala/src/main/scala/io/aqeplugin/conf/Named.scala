@@ -1,0 +1,13 @@
+package io.aqeplugin.conf
+
+/** A value of a closed list, which confs, events and tables hold by its name. */
+trait Named {
+  def name: String
+}
+
+/** The list of these values: the companion of their class. */
+trait Names[A <: Named] {
+  def All: Seq[A]
+
+  final def fromName(name: String): Option[A] = All.find(_.name == name)
+}
