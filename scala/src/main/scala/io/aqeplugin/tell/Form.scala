@@ -81,7 +81,11 @@ private[tell] object Form {
       }
 
     val schema: ObjectSchema =
-      ObjectSchema(Option(told).map(_.name).filter(_.nonEmpty).getOrElse(of.getSimpleName), Option(told).fold("")(_.doc), members.flatMap(_.fields))
+      ObjectSchema(
+        Option(told).map(_.name).filter(_.nonEmpty).getOrElse(of.getSimpleName),
+        Option(told).fold("")(_.doc),
+        members.flatMap(_.fields)
+      )
     def parts: Seq[ObjectSchema] = members.flatMap(_.objects)
 
     def writeInto(node: ObjectNode, value: A): Unit =
@@ -207,18 +211,18 @@ private[tell] object Form {
   }
 
   private def kindOf(declared: Type, told: Told): Kind = declared match {
-    case list: ParameterizedType                                                 => new Kind.ListOf(kindOf(list.getActualTypeArguments.head, told))
-    case _ if told.kind == Kind.Number.name                                      => Kind.Number
-    case _ if told.kind.nonEmpty                                                 => new Kind.Raw(told.kind, Nil)
-    case _ if told.names != classOf[Object]                                      => new Kind.Raw("text", namesOf(told.names).fold(Seq.empty[String])(_.All.map(_.name)))
-    case one: Class[_] if one == classOf[String]                                 => Kind.Text
-    case one: Class[_] if one == classOf[Boolean]                                => Kind.Flag
-    case one: Class[_] if one == classOf[Int]                                    => Kind.Whole32
-    case one: Class[_] if one == classOf[Double]                                 => Kind.Number
+    case list: ParameterizedType                  => new Kind.ListOf(kindOf(list.getActualTypeArguments.head, told))
+    case _ if told.kind == Kind.Number.name       => Kind.Number
+    case _ if told.kind.nonEmpty                  => new Kind.Raw(told.kind, Nil)
+    case _ if told.names != classOf[Object]       => new Kind.Raw("text", namesOf(told.names).fold(Seq.empty[String])(_.All.map(_.name)))
+    case one: Class[_] if one == classOf[String]  => Kind.Text
+    case one: Class[_] if one == classOf[Boolean] => Kind.Flag
+    case one: Class[_] if one == classOf[Int]     => Kind.Whole32
+    case one: Class[_] if one == classOf[Double]  => Kind.Number
     // Java does not know of which primitive type an Option is.
-    case one: Class[_] if one == classOf[Long] || one == classOf[Object]         => Kind.Whole
-    case one: Class[_]                                                           => namesOf(one).fold[Kind](new Kind.OfObject(ofClass(one)))(new Kind.OfNames(_))
-    case other                                                                   => throw new IllegalArgumentException(s"no JSON form for $other")
+    case one: Class[_] if one == classOf[Long] || one == classOf[Object] => Kind.Whole
+    case one: Class[_] => namesOf(one).fold[Kind](new Kind.OfObject(ofClass(one)))(new Kind.OfNames(_))
+    case other         => throw new IllegalArgumentException(s"no JSON form for $other")
   }
 
   private def namesOf(of: Class[_]): Option[Names[_ <: Named]] =
@@ -237,5 +241,5 @@ private[tell] object Form {
 
   /** All results, or the first error. */
   private[tell] def all[A, B](of: Seq[A])(read: A => Either[String, B]): Either[String, Seq[B]] =
-    of.foldLeft[Either[String, Vector[B]]](Right(Vector.empty)) { (done, next) => done.flatMap(found => read(next).map(found :+ _)) }
+    of.foldLeft[Either[String, Vector[B]]](Right(Vector.empty))((done, next) => done.flatMap(found => read(next).map(found :+ _)))
 }
