@@ -188,7 +188,7 @@ test-long-line: venv ## a line of two gigabytes in an event log, read by the dae
 
 .PHONY: check-line
 check-line: venv jar ## what of the plugin would fail on a Spark: make check-line SPARK=folder of it, of its jars, or the installed PySpark's version
-	@$(BIN)/python -m aqe_plugin doctor --no-session --spark-home "$(SPARK)"
+	@SPARK_HOME="$(SPARK)" $(BIN)/python -m aqe_plugin check
 
 .PHONY: jar
 jar: $(JARS) ## the plugin's jar for every Spark line, into aqe_plugin/jars/

@@ -17,7 +17,7 @@ from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys, sentence
 from aqe_plugin.errors import ConfError, NotAvailableError, SessionError
-from aqe_plugin.install.checks import Check, key_checks, mode_set, nothing_decided
+from aqe_plugin.install.checks import Check, mode_and_keys, mode_set, nothing_decided
 from aqe_plugin.install.session import Mode
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class AqePlugin:
             raise SessionError(
                 "The plugin is not loaded in this session's application, and cannot be added while it runs. Start it "
                 "with aqe_plugin.configure(builder); a Spark Connect server, or a submitted application, with "
-                f"--jars $(aqe-plugin jar-path) --conf {PLUGINS_KEY}={PLUGIN_CLASS}."
+                f"--jars $(aqe-plugin path jar) --conf {PLUGINS_KEY}={PLUGIN_CLASS}."
             )
         self._spark = spark
         self._conf: SessionConf = spark.conf
@@ -173,7 +173,7 @@ class AqePlugin:
         queries = run_and_read(self._spark, frame)
         decided = {join.decision.join_id for query in queries for join in query.joins}
         absent = not_forced(self._conf, decided) if queries else ""
-        ignored = (f"{check.name} = {sentence(check.found)}" for check in self.status().checks if not check.ok)
+        ignored = (f"{check.name} = {sentence(check.found)}" for check in self.check().checks if not check.ok)
         return Analysis(" ".join((_RAN, *filter(None, (absent, *ignored)))), queries)
 
     def explain(self, frame: DataFrame) -> Explanation:
@@ -277,31 +277,25 @@ class AqePlugin:
         """
         return switch_off(self._conf, part)
 
-    def status(self) -> Checks:
+    def check(self, *, run: bool = False) -> Checks:
         """The session's mode, and each key of the plugin that is set in it.
 
         A value that is not allowed fails, a key that the plugin does not know, and adaptive execution that is off.
 
-        Examples:
-            >>> aqe.status().ok
-            True
-        """
-        keys = (_in_a_session(check) for check in key_checks(self._spark.conf.getAll) if check.name != MODE_KEY)
-        checks = (mode_set(self._conf.get(MODE_KEY, None)), *keys)
-        return Checks(f"aqe-plugin in a session of Spark {self._spark.version}", checks)
-
-    def verify(self) -> Checks:
-        """Checks that the plugin works in this session: its confs, and a join of 100 rows that is run twice.
-
-        With a value that is not allowed, or without adaptive execution, no join is decided, so none is run then.
+        Args:
+            run: also run a join of 100 rows twice, and see that it is decided and right. With a value that is not
+                allowed, or without adaptive execution, no join is decided, so none is run then.
 
         Examples:
-            >>> aqe.verify().ok
+            >>> aqe.check(run=True).ok
             True
         """
-        status, stopping = self.status(), nothing_decided(self._spark.conf.getAll)
-        found = joins_not_run(stopping) if stopping else join_checks(self._spark, self.mode)
-        return Checks(status.heading, (*status.checks, *found))
+        conf = self._spark.conf.getAll
+        checks = [_in_a_session(check) for check in mode_and_keys(conf)]
+        if run:
+            stopping = nothing_decided(conf)
+            checks += joins_not_run(stopping) if stopping else join_checks(self._spark, self.mode)
+        return Checks(f"aqe-plugin in a session of Spark {self._spark.version}", tuple(checks))
 
     def __repr__(self) -> str:
         return f"AqePlugin(mode={mode_set(self._conf.get(MODE_KEY, None)).found!r})"
@@ -310,7 +304,7 @@ class AqePlugin:
         if not self._spark.catalog.functionExists(function):
             raise NotAvailableError(
                 f"The plugin's jar in this session's application is older than {function}(). "
-                "Start the application with the jar of this package: --jars $(aqe-plugin jar-path)."
+                "Start the application with the jar of this package: --jars $(aqe-plugin path jar)."
             )
         return self._spark.sql(f"SELECT * FROM {function}()")  # noqa: S608 - a function of the plugin
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import sys
-import threading
 from collections.abc import Set
-from contextlib import ExitStack
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,35 +13,26 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from aqe_plugin.cli.calibrate import calibrate
-from aqe_plugin.cli.config import completion, config
-from aqe_plugin.cli.install import (
-    TableOrJsonOption,
-    history,
-    install,
-    rollback,
-    status,
-    uninstall,
-    verify_command,
-)
-from aqe_plugin.cli.log_options import LOGS_HELP, AddressOption, ApplicationsOption, HadoopConfOption, PortOption
-from aqe_plugin.cli.pipeline import pipeline
+from aqe_plugin.cli.check import check
+from aqe_plugin.cli.config import config
+from aqe_plugin.cli.install import history, install, rollback, uninstall
+from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
+from aqe_plugin.cli.pipeline import PIPELINE_SCRIPT, pipeline
 from aqe_plugin.cli.recommend import recommend_command
 from aqe_plugin.cli.rollout import rollout
 from aqe_plugin.cli.run import run
 from aqe_plugin.cli.settings import PATH, message_with_value, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
-from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError, SetupError
+from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError
 from aqe_plugin.events.json_values import encode
-from aqe_plugin.install.health import doctor as doctor_checks
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
 from aqe_plugin.install.undecided import first_undecided
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.addresses import conf_of
 from aqe_plugin.logs.queries import queries_of
 from aqe_plugin.machine.pyspark import import_pyspark
-from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.messages import say, warn
+from aqe_plugin.render.messages import warn
 from aqe_plugin.render.progress import log_progress
 from aqe_plugin.render.queries import plain_lines, query_lines, query_table
 from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
@@ -51,13 +40,23 @@ from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
 
 _SKIPPED_SHOWN = 20
+TRY, INSTALL, WATCH, TUNE = "Try", "Install", "Watch", "Tune"
 
 
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class _Commands(TyperGroup):
-    """The commands; what is wrong with a value is said in plain words."""
+    """The commands in panels; what is wrong with a value is said in plain words."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Lists the commands below the names of their panels."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            panels.setdefault(getattr(command, "rich_help_panel", ""), []).append((name, command.short_help or ""))
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -79,8 +78,9 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Install and tune aqe-plugin, and explain or export its decisions on the joins of Spark queries.",
+    help="Try, install, watch and tune aqe-plugin, which decides how Spark joins.",
     epilog=_EXIT_CODES,
+    context_settings={"max_content_width": 100},
 )
 
 
@@ -111,20 +111,10 @@ def _all_commands(
     use_settings(context, config)
 
 
-@app.command("jar-path")
-def jar_path(
-    spark: Annotated[
-        str | None, typer.Option(help="Spark version or line, e.g. 4.1; without it, that of the installed PySpark.")
-    ] = None,
-) -> None:
-    """Print the path of the jar for a Spark line.
-
-    Example: spark-submit --jars "$(aqe-plugin jar-path)" --conf spark.plugins=io.aqeplugin.AqePlugin job.py
-    """
-    typer.echo(jar_for(spark if spark is not None else import_pyspark().__version__))
+app.command(rich_help_panel=TRY)(check)
 
 
-@app.command()
+@app.command(rich_help_panel=TRY)
 def explain(
     log: Annotated[str, typer.Argument(help=LOGS_HELP)],
     output: Annotated[
@@ -178,71 +168,38 @@ def explain(
         raise _no_decision(log, query, known, "" if known else first_undecided(log, conf))
 
 
-@app.command()
-def export(
-    folder: Annotated[
-        str, typer.Argument(help="The folder of event logs (spark.eventLog.dir), or its hdfs:// or s3a:// address.")
-    ],
-    port: PortOption = 9417,
-    address: AddressOption = "127.0.0.1",
-    applications: ApplicationsOption = 100,
-    hadoop_conf: HadoopConfOption = None,
-) -> None:
-    """Serve the decisions in a folder of event logs to Prometheus, until stopped.
+class Carried(str, Enum):
+    """What this package carries for ``spark-submit``."""
 
-    Each scrape of /metrics reads new lines and new logs; /healthz and /readyz answer probes. For one that survives
-    restarts see run.
-
-    Example: aqe-plugin export /tmp/spark-events --port 9417
-    """
-    # Nothing else needs its libraries, which take longer to import than the rest.
-    from aqe_plugin.exporter import on_signals, serve
-
-    with ExitStack() as held:
-        held.enter_context(on_signals(lambda *_: sys.exit(0)))
-        conf = conf_of(hadoop_conf or [])
-        served = held.enter_context(serve(folder, port, address, applications=applications, hadoop_conf=conf))
-        say(f"Serving http://{address}:{served}/metrics - Ctrl-C stops.")
-        threading.Event().wait()
+    JAR = "jar"
+    SCRIPT = "script"
 
 
-@app.command()
-def doctor(
-    event_log: Annotated[
-        Path | None,
-        typer.Option(readable=False, metavar=PATH, help="Also check that this event log or folder can be read."),
+@app.command(rich_help_panel=INSTALL)
+def path(
+    carried: Annotated[Carried, typer.Argument(help="The plugin's jar, or the script of `aqe-plugin pipeline`.")],
+    spark: Annotated[
+        str | None, typer.Option(help="The jar's Spark version or line, e.g. 4.1; without it, that of PySpark.")
     ] = None,
-    session: Annotated[bool, typer.Option(help="Start a short real session with the plugin.")] = True,
-    spark_home: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False,
-            metavar=PATH,
-            help="Another Spark, or a folder of its jars, in which to look up the classes that the jar needs.",
-        ),
-    ] = None,
-    output: TableOrJsonOption = TableOrJson.TABLE,
 ) -> None:
-    """Check Java, PySpark, the jar, Spark's classes, and the plugin in a real session; failures say how to fix them.
+    """Print the path of a file that spark-submit takes: the jar for a Spark line, or the script of the pipeline.
 
-    A build of Spark that differs from its release is told which of its classes the jar misses, before a query does.
+    Example: spark-submit --jars "$(aqe-plugin path jar)" --conf spark.plugins=io.aqeplugin.AqePlugin job.py
     """
-    if not print_checks(doctor_checks(event_log, session, spark_home), output, stdout_console(soft_wrap=True)):
-        raise typer.Exit(SetupError.exit_code)
+    if carried is Carried.SCRIPT:
+        typer.echo(PIPELINE_SCRIPT)
+    else:
+        typer.echo(jar_for(spark if spark is not None else import_pyspark().__version__))
 
 
-app.command()(run)
-app.command()(install)
-app.command()(status)
-app.command("verify")(verify_command)
-for command in (rollback, uninstall, history):
-    app.command()(command)
-app.command("recommend")(recommend_command)
-app.command()(calibrate)
-app.command()(rollout)
-app.add_typer(config)
-app.command()(completion)
-app.add_typer(pipeline)
+for command in (install, rollback, uninstall, history):
+    app.command(rich_help_panel=INSTALL)(command)
+app.command(rich_help_panel=INSTALL)(config)
+app.command(rich_help_panel=WATCH)(run)
+app.add_typer(pipeline, rich_help_panel=WATCH)
+app.command("recommend", rich_help_panel=TUNE)(recommend_command)
+app.command(rich_help_panel=TUNE)(calibrate)
+app.command(rich_help_panel=TUNE)(rollout)
 
 
 def _flow(group: typer.Typer) -> None:
@@ -278,6 +235,6 @@ def _no_decision(log: str, query: int | None, known: Set[int], why: str) -> NoDa
     if why:
         return NoDataError(f"{log}: no decision of aqe-plugin in it. {why}.")
     return NoDataError(
-        f"{log}: no decision of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin doctor checks it), "
+        f"{log}: no decision of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin check looks), "
         "spark.aqePlugin.mode observe or apply, and spark.sql.adaptive.enabled true?"
     )

@@ -1,4 +1,4 @@
-"""The commands that change a conf (``install``, ``rollback``, ``uninstall``) or read one (the others)."""
+"""The commands that change a conf (``install``, ``rollback``, ``uninstall``), and ``history``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import socket
 from datetime import datetime, timezone
 from enum import Enum
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -17,10 +16,9 @@ from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import find_target
-from aqe_plugin.errors import ConfError, SetupError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.checks import key_checks
-from aqe_plugin.install.chosen_jar import chosen_jar, require_jar
+from aqe_plugin.install.chosen_jar import chosen_jar
 from aqe_plugin.install.controller import (
     Proposal,
     carry_out,
@@ -30,16 +28,11 @@ from aqe_plugin.install.controller import (
     propose_rollback,
     propose_uninstall,
 )
-from aqe_plugin.install.health import spark_home_of, verify
 from aqe_plugin.install.journal import Action, Actor, journal_of
-from aqe_plugin.install.status import status_of
-from aqe_plugin.install.undecided import application_decides
-from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.control import (
     diff_of,
     print_history,
     print_proposal,
-    print_status,
     proposal_json,
 )
 from aqe_plugin.render.formats import ProposalFormat, TableOrJson
@@ -62,14 +55,8 @@ TargetOption = Annotated[
     typer.Option(
         readable=False,
         metavar=PATH,
-        help="The conf to read or change: spark-defaults.conf, a Kubernetes YAML file (ConfigMap or Spark operator "
-        "manifest) or a live object (kubernetes:NAMESPACE/KIND/NAME).",
-    ),
-]
-HomeOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--spark-home", readable=False, metavar=PATH, help="An unpacked Spark; its conf/spark-defaults.conf is taken."
+        help="The conf to read or change: spark-defaults.conf, the folder that Spark was unpacked to, a Kubernetes "
+        "YAML file (ConfigMap or Spark operator manifest) or a live object (kubernetes:NAMESPACE/KIND/NAME).",
     ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Make the change; without it the change is only shown.")]
@@ -83,7 +70,6 @@ WhyOption = Annotated[str, typer.Option("--why", help="The reason, for the journ
 
 def install(
     target: TargetOption = None,
-    spark_home: HomeOption = None,
     mode: Annotated[
         InstallMode | None, typer.Option(help="Without it, a mode that is set stays, and a new install observes.")
     ] = None,
@@ -97,14 +83,13 @@ def install(
 ) -> None:
     """Install the plugin into a conf: add it to spark.plugins and its jar to spark.jars, and set the mode.
 
-    Everything else in the file stays, byte for byte, and a second install changes nothing. Without --target and
-    --spark-home, every command that reads or changes a conf takes spark-defaults.conf in $SPARK_CONF_DIR, else in
-    $SPARK_HOME/conf.
+    Everything else in the file stays, byte for byte, and a second install changes nothing. Without --target, every
+    command that reads or changes a conf takes spark-defaults.conf in $SPARK_CONF_DIR, else in $SPARK_HOME/conf.
 
     Example: aqe-plugin install --target /etc/spark/spark-defaults.conf --yes
     """
-    path = place_of(target, spark_home)
-    wanted = chosen_jar(path, spark_home, jar, spark)
+    path = place_of(target)
+    wanted = chosen_jar(path, jar, spark)
     proposal = propose_install(path, wanted, None if mode is None else mode.value)
     _show_and_do(proposal, yes, output, why)
     conf = proposal.store.parse(proposal.after)
@@ -113,68 +98,11 @@ def install(
     for check in key_checks(conf.items()):
         if not check.ok:
             found = check.found if check.found.endswith(("?", ".")) else f"{check.found}."
-            warn(f"{proposal.store.name}: {check.name} = {found} Correct or remove it; status lists all such keys.")
-
-
-def status(
-    target: TargetOption = None, spark_home: HomeOption = None, output: TableOrJsonOption = TableOrJson.TABLE
-) -> None:
-    """Show whether the plugin is installed, its jar, its mode and its keys.
-
-    Exit code 3: something keeps the plugin from working. Exit code 5: a key has a value that is not allowed.
-    """
-    found = status_of(place_of(target, spark_home))
-    stdout = stdout_console(soft_wrap=True)
-    if output is TableOrJson.JSON:
-        print_json(encode(found), stdout)
-    else:
-        print_status(found, stdout)
-    if found.problems:
-        raise typer.Exit(SetupError.exit_code)
-    if any(setting.problem for setting in found.settings):
-        raise typer.Exit(ConfError.exit_code)
-
-
-def verify_command(
-    target: TargetOption = None,
-    spark_home: HomeOption = None,
-    jar: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False,
-            metavar=PATH,
-            help="A copy of the jar on this machine, when the conf names one in a container image.",
-        ),
-    ] = None,
-    event_log: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False,
-            metavar=PATH,
-            help="Also check, by its event log, that an application of yours has loaded the plugin from the conf.",
-        ),
-    ] = None,
-    output: TableOrJsonOption = TableOrJson.TABLE,
-) -> None:
-    """Run a small join through the conf, and check that the plugin is loaded, decides it, and keeps its rows.
-
-    A short Spark application runs on this machine with one thread, whatever master the conf names.
-    """
-    path = place_of(target, spark_home)
-    home = spark_home_of(path, spark_home, os.environ)
-    if jar is not None:
-        require_jar(jar)
-    if status_of(path).plugin_listed:
-        say(f"Starting Spark in {home} ...")
-    checks = verify(path, home, jar, os.environ)
-    application = (application_decides(log) for log in [event_log] if log is not None)
-    if not print_checks(chain(checks, application), output, stdout_console(soft_wrap=True)):
-        raise typer.Exit(SetupError.exit_code)
+            warn(f"{proposal.store.name}: {check.name} = {found} Correct or remove it; check lists all such keys.")
 
 
 def rollback(
     target: TargetOption = None,
-    spark_home: HomeOption = None,
     to: Annotated[
         int | None,
         typer.Option(
@@ -192,20 +120,19 @@ def rollback(
 
     Example: aqe-plugin rollback --target spark-defaults.conf --to 2 --yes
     """
-    path = place_of(target, spark_home)
+    path = place_of(target)
     _show_and_do(propose_rollback(path, force, to), yes, output, why)
 
 
 def uninstall(
     target: TargetOption = None,
-    spark_home: HomeOption = None,
     purge: Annotated[bool, typer.Option("--purge", help="Remove every spark.aqePlugin.* key, whoever set it.")] = False,
     yes: YesOption = False,
     output: ProposalFormatOption = ProposalFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
     """Take out of the file what install put in; if nothing else changed since, every byte is as before."""
-    path = place_of(target, spark_home)
+    path = place_of(target)
     proposal = propose_uninstall(path, purge)
     _show_and_do(proposal, yes, output, why)
     left = [f"{key} = {value}" for key, value in keys_left(proposal).items()]
@@ -213,11 +140,9 @@ def uninstall(
         say(f"Left, because somebody else set or changed them: {', '.join(left)}. --purge removes such keys.")
 
 
-def history(
-    target: TargetOption = None, spark_home: HomeOption = None, output: TableOrJsonOption = TableOrJson.TABLE
-) -> None:
-    """Show what aqe-plugin did to the file (who, when, what, why, digests before and after), and its rollouts."""
-    path = place_of(target, spark_home)
+def history(target: TargetOption = None, output: TableOrJsonOption = TableOrJson.TABLE) -> None:
+    """Show what aqe-plugin did to the file, with who, when, why and digests, and its rollouts."""
+    path = place_of(target)
     journal, rollouts = journal_of(path), rollouts_of(path)
     stdout = stdout_console()
     if output is TableOrJson.JSON:
@@ -233,9 +158,9 @@ def history(
         warn(journal.damage)
 
 
-def place_of(target: Path | None, spark_home: Path | None) -> Where:
+def place_of(target: Path | None) -> Where:
     """The place to use, as for ``find_target``; what there is to know of it is reported on standard error."""
-    found = find_target(target, spark_home, os.environ, warn)
+    found = find_target(target, os.environ, warn)
     elsewhere = changed_elsewhere(found)
     if elsewhere:
         warn(elsewhere)

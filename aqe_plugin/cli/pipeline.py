@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from aqe_plugin.cli.install import HomeOption, TargetOption
+from aqe_plugin.cli.install import TargetOption, place_of
 from aqe_plugin.cli.settings import PATH
-from aqe_plugin.conf.stores.locate import find_target, read_target
+from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.events.quantities import quantity
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.tuning.groups import current
@@ -21,7 +20,7 @@ from aqe_plugin.tuning.spark_session import job_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_SUBMIT = Path(__file__).with_name("pipeline_script.py")
+PIPELINE_SCRIPT = Path(__file__).with_name("pipeline_script.py")
 
 LogsArgument = Annotated[
     list[str],
@@ -39,8 +38,8 @@ pipeline = typer.Typer(
     name="pipeline",
     no_args_is_help=True,
     help="Turn a fleet's event logs into tables, daily aggregates and a page, by Spark.",
-    epilog="Each command is also a job for spark-submit: spark-submit --jars $(aqe-plugin jar-path) "
-    "$(aqe-plugin pipeline script-path) ingest LOGS --tables TABLES",
+    epilog="Each command is also a job for spark-submit: spark-submit --jars $(aqe-plugin path jar) "
+    "$(aqe-plugin path script) ingest LOGS --tables TABLES",
 )
 
 
@@ -74,37 +73,27 @@ def ingest(logs: LogsArgument, tables: TablesOption) -> None:
 
 
 @pipeline.command()
-def aggregate(tables: TablesOption, target: TargetOption = None, spark_home: HomeOption = None) -> None:
-    """Aggregate the tables by day: time, waits, pass rates, savings and regret of queries and joins.
-
-    Prices are the plugin's own, at the thresholds of the conf that --target or --spark-home names, else at the
-    defaults.
-    """
-    from aqe_plugin.pipeline.aggregate import aggregate as job
-
-    named = target is not None or spark_home is not None
-    thresholds = current(read_target(find_target(target, spark_home, os.environ)).conf.items() if named else {})
-    with _session("aggregate", tables) as spark:
-        done = job(spark, tables, thresholds)
-    rows = ", ".join(f"{count:,} in {table}" for table, count in done.rows.items())
-    say(f"Run {done.run}: rows {rows}.")
-
-
-@pipeline.command()
 def report(
     tables: TablesOption,
+    target: TargetOption = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", readable=False, metavar=PATH, help="The HTML file to write.")
     ] = Path("aqe-plugin.html"),
 ) -> None:
-    """Write one HTML page from the latest aggregates: what the plugin saved, and what it lost.
+    """Aggregate the tables by day, and write one HTML page from that: what the plugin saved, and what it lost.
 
-    The page loads nothing and runs nothing.
+    Time, waits, pass rates, savings and regret of queries and joins become tables too. Prices are the plugin's own, at
+    the thresholds of the conf that --target names, else at the defaults. The page loads nothing and runs nothing.
     """
-    from aqe_plugin.pipeline.report import report as job
+    from aqe_plugin.pipeline.aggregate import aggregate
+    from aqe_plugin.pipeline.report import report as write_page
 
+    thresholds = current({} if target is None else read_target(place_of(target)).conf.items())
     with _session("report", tables) as spark:
-        job(spark, tables, output)
+        done = aggregate(spark, tables, thresholds)
+        rows = ", ".join(f"{count:,} in {table}" for table, count in done.rows.items())
+        say(f"Run {done.run}: rows {rows}.")
+        write_page(spark, tables, output)
     say(f"Wrote {output}.")
 
 
@@ -124,12 +113,6 @@ def compact(
     with _session("compact", tables) as spark:
         merged, removed = job(spark, tables, keep_hours)
     say(f"{merged} runs became one; {removed} folders removed.")
-
-
-@pipeline.command("script-path")
-def script_path() -> None:
-    """Print the path of the script for spark-submit; its arguments are those of `aqe-plugin pipeline`."""
-    typer.echo(_SUBMIT)
 
 
 @contextmanager

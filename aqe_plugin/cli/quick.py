@@ -1,4 +1,4 @@
-"""``jar-path`` without Typer, whose import takes longer than the answer; scripts call it in every ``spark-submit``."""
+"""``path jar`` without Typer, whose import takes longer than the answer; scripts call it in every ``spark-submit``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from aqe_plugin.machine.pyspark import import_pyspark
 
 
 def jar_path_answer(words: Sequence[str], environment: Mapping[str, str]) -> Path | None:
-    """The answer to a plain ``jar-path``, ``None`` for any other command line, and where settings might apply.
+    """The answer to a plain ``path jar``, ``None`` for any other command line, and where settings might apply.
 
     Raises:
         AqePluginError: as ``jar_for`` and ``import_pyspark``.
     """
     spark: str | None
     match list(words):
-        case ["jar-path"]:
+        case ["path", "jar"]:
             spark = None
-        case ["jar-path", "--spark", spark]:
+        case ["path", "jar", "--spark", spark]:
             pass
-        case ["jar-path", option] if option.startswith("--spark="):
+        case ["path", "jar", option] if option.startswith("--spark="):
             spark = option.partition("=")[2]
         case _:
             return None

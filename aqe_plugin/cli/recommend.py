@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from aqe_plugin.cli.history_source import opened_history
-from aqe_plugin.cli.install import HomeOption, TargetOption, place_of
+from aqe_plugin.cli.install import TargetOption, place_of
 from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import TargetError
@@ -41,7 +41,6 @@ def recommend_command(
     logs: LogsArgument = None,
     decisions: DecisionsOption = None,
     target: TargetOption = None,
-    spark_home: HomeOption = None,
     output: FindingsFormatOption = FindingsFormat.TABLE,
     max_step: StepOption = 2.0,
     min_runs: RunsOption = 5,
@@ -49,14 +48,14 @@ def recommend_command(
 ) -> None:
     """Recommend thresholds from the times of recurring queries; changes nothing.
 
-    Steps start from the values of the conf that --target or --spark-home names, else from the defaults; what a rollout
+    Steps start from the values of the conf that --target names, else from the defaults; what a rollout
     of that conf lately took back is held back. The plugin itself decides the logged joins again, in a Spark session on
     this machine.
 
     Example: aqe-plugin recommend /tmp/spark-events --target spark-defaults.conf
     """
     limits = Limits(max_step=max_step, min_runs=min_runs)
-    path = place_of(target, spark_home) if target is not None or spark_home is not None else None
+    path = place_of(target) if target is not None else None
     if target is not None and isinstance(path, Path) and not path.exists():
         raise TargetError(f"--target {target}: no such file. Without --target, steps start from the defaults.")
     conf = {} if path is None else read_target(path).conf.items()

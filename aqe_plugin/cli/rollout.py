@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from aqe_plugin.cli.history_source import HistorySource, opened_history
-from aqe_plugin.cli.install import HomeOption, TargetOption, WhyOption, YesOption, actor, place_of
+from aqe_plugin.cli.install import TargetOption, WhyOption, YesOption, actor, place_of
 from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.recommend import (
     DecisionsOption,
@@ -48,7 +48,6 @@ def rollout(
     logs: LogsArgument = None,
     decisions: DecisionsOption = None,
     target: TargetOption = None,
-    spark_home: HomeOption = None,
     canary_share: Annotated[
         float | None,
         typer.Option(min=0.001, max=0.999, help="The share of all applications that try the change first, e.g. 0.1."),
@@ -84,7 +83,7 @@ def rollout(
 
     Example: aqe-plugin rollout /tmp/spark-events --target spark-defaults.conf --canary-share 0.1 --yes
     """
-    file = place_of(target, spark_home)
+    file = place_of(target)
     limits = Limits(max_step=max_step, min_runs=min_runs)
     asked_values = _values_of(asked or (), values)
     with locked(file) if yes else nullcontext():

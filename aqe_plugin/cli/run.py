@@ -33,13 +33,16 @@ def run(
         ),
     ],
     checkpoint: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             readable=False,
             metavar=PATH,
             help="The file that keeps offsets and counts across restarts; created when absent.",
         ),
-    ],
+    ] = None,
+    no_checkpoint: Annotated[
+        bool, typer.Option("--no-checkpoint", help="Keep nothing: counts begin at 0 with each start.")
+    ] = False,
     port: PortOption = 9417,
     address: AddressOption = "127.0.0.1",
     applications: ApplicationsOption = 100,
@@ -78,12 +81,18 @@ def run(
 ) -> None:
     """Watch event logs and serve their metrics until stopped; optionally tune on a schedule.
 
-    A kill at any point loses nothing and counts nothing twice. SIGTERM and SIGINT stop it: exit code 0 when the
-    checkpoint was written, else 8. /metrics, /healthz and /readyz answer while logs are read.
+    With a checkpoint, a kill at any point loses nothing and counts nothing twice. SIGTERM and SIGINT stop it: exit code
+    0 when the checkpoint was written, else 8. /metrics, /healthz and /readyz answer while logs are read.
 
     Example: aqe-plugin run /tmp/spark-events --checkpoint /var/lib/aqe-plugin/checkpoint.db
     """
+    if no_checkpoint:
+        checkpoint = None
+    elif checkpoint is None:
+        raise typer.BadParameter("give it a file, or --no-checkpoint.", param_hint="--checkpoint")
     _require_no_secret(context)
+    if tune_every is not None and checkpoint is None:
+        raise ConfError("--tune-every needs a --checkpoint, which keeps when the command last ran.")
     access = None
     if is_url(source):
         access = access_of(source, history_user, history_password, history_token, history_running_every)
@@ -143,10 +152,10 @@ def _target_of_rollout(context: typer.Context) -> str:
 
     Raises:
         ConfError: they name none, or one whose application each change restarts.
-        TargetError: the folder of ``spark-home`` does not exist.
+        TargetError: its folder does not exist.
     """
     settings = (context.find_root().default_map or {}).get("rollout", {})
-    target, home = settings.get("target"), settings.get("spark_home")
+    target = settings.get("target")
     # A server that is away now may be there when the command runs.
     if target is not None and target.startswith(LIVE):
         if parse_address(target).kind.restarts:
@@ -155,7 +164,7 @@ def _target_of_rollout(context: typer.Context) -> str:
                 "that applications read when they start, or take each step by hand: aqe-plugin rollout."
             )
         return str(target)
-    return str(find_target(target and Path(target), home and Path(home), os.environ))
+    return str(find_target(target and Path(target), os.environ))
 
 
 def _tuning_words(source: str, every_hours: float | None, rollout: bool) -> tuple[str, ...]:

@@ -81,23 +81,13 @@ def use_settings(context: typer.Context, given: Path | None) -> None:
     """Makes what is set the default of the command that is about to be parsed."""
     words: list[str] = context.obj or []
     # Help is there also, and above all, when settings are wrong; `config` reports what is wrong itself.
-    # A shell's start-up file calls `completion`, which has no settings.
-    if context.invoked_subcommand in (None, "config", "completion") or "--help" in words:
+    if context.invoked_subcommand in (None, "config") or "--help" in words:
         return
-    # Scripts call `jar-path` for every `spark-submit`: another command's wrong setting must not stop them.
-    only = "jar-path" if context.invoked_subcommand == "jar-path" else None
+    # Scripts call `path` for every `spark-submit`: another command's wrong setting must not stop them.
+    only = "path" if context.invoked_subcommand == "path" else None
     settings = settings_of(context.command, os.environ, find_settings(given, os.environ), only=only)
-    given_options = {word.partition("=")[0] for word in words}
-
-    def near(option: Setting) -> set[str]:
-        return {one.name for one in settings if one.words == option.words and one.origin == "environment"}
-
     defaults: dict[str, Any] = {}
     for one in settings:
-        # Of the two options that name a conf file, the one set nearer wins.
-        other = {"target": "spark-home", "spark-home": "target"}.get(one.name)
-        if other is not None and (f"--{other}" in given_options or (one.origin == "file" and other in near(one))):
-            continue
         command = defaults
         for word in one.words:
             command = command.setdefault(word, {})
@@ -234,7 +224,7 @@ def _hint(command: str, name: str, place: str, options: Collection[Setting]) -> 
     by_text = {" ".join(key): key for key in alike or keys}
     near = get_close_matches(f"{command} {name}", by_text, n=1, cutoff=0.0 if alike else 0.7)
     if not near:
-        return "aqe-plugin config show lists every setting."
+        return "aqe-plugin config lists every setting."
     command, name = by_text[near[0]]
     if place.startswith(PREFIX):
         return f"did you mean {PREFIX}{'__'.join(filter(None, (command, name))).upper().replace('-', '_')}?"

@@ -25,11 +25,11 @@ _SECONDS_BETWEEN_WRITES = 10.0
 class EventLogCollector(Collector):
     """Counts events of all logs of the source, existing logs included.
 
-    With ``store``, a scrape sees stored sums only: after a kill it would otherwise see a lower sum, which Prometheus
-    takes for a counter reset.
+    A scrape sees stored sums only: after a kill it would otherwise see a lower sum, which Prometheus takes for a
+    counter reset.
 
     Args:
-        store: stores offsets and sums, both or, with WriteError, none; without it, each scrape reads on first.
+        store: stores offsets and sums, both or, with WriteError, none.
         stops: asked between two parts whether to stop reading.
     """
 
@@ -38,7 +38,7 @@ class EventLogCollector(Collector):
         source: EventSource,
         tally: Tally,
         log: FilteringBoundLogger,
-        store: Callable[[FileOffsets, Tally], None] | None = None,
+        store: Callable[[FileOffsets, Tally], object] = lambda *_: None,
         stops: Callable[[], bool] = lambda: False,
     ) -> None:
         self._source = source
@@ -91,8 +91,6 @@ class EventLogCollector(Collector):
             self._write()
 
     def collect(self) -> Iterator[Family]:
-        if self._store is None:
-            self.read_on()
         yield from self._families
 
     def describe(self) -> list[Family]:
@@ -106,7 +104,7 @@ class EventLogCollector(Collector):
             self._add(log_name, records)
             if self._stops():
                 return False
-            if self._store is not None and time.monotonic() - last_write >= _SECONDS_BETWEEN_WRITES:
+            if time.monotonic() - last_write >= _SECONDS_BETWEEN_WRITES:
                 self._write()
                 self._publish()
                 last_write = time.monotonic()
@@ -121,8 +119,7 @@ class EventLogCollector(Collector):
                 self._tally.add(log_name, record)
 
     def _write(self) -> None:
-        if self._store is not None:
-            self._store(self._source.offsets, self._tally)
+        self._store(self._source.offsets, self._tally)
 
     def _publish(self) -> None:
         self._families = [self._family(metric) for metric in metrics.ALL]

@@ -11,7 +11,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,9 +25,8 @@ from structlog.typing import EventDict, FilteringBoundLogger
 
 from aqe_plugin.errors import ConfError, EventLogError, NoDataError, PortInUseError
 from aqe_plugin.exporter.collector import EventLogCollector
-from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.logs import FileOffsets, FolderFollower
-from aqe_plugin.logs.addresses import is_hadoop_uri, is_url
+from aqe_plugin.logs.addresses import is_hadoop_uri
 from aqe_plugin.logs.files import opened_files
 from aqe_plugin.render.terminal import visible
 
@@ -37,36 +35,6 @@ if TYPE_CHECKING:
 
 # How often the server checks whether to stop.
 _SHUTDOWN_LOOK_SECONDS = 0.1
-
-
-@contextmanager
-def serve(
-    folder: str,
-    port: int,
-    address: str = "127.0.0.1",
-    *,
-    applications: int = 100,
-    hadoop_conf: Mapping[str, str] | None = None,
-) -> Iterator[int]:
-    """Serves the metrics of ``folder`` while the context lasts, and gives the port (0 asks for any free one).
-
-    Existing logs are read at once. A scrape that comes meanwhile waits, so every answer is complete; ``/readyz`` does
-    not wait. The latest ``applications`` have metrics of their own.
-
-    Raises:
-        EventLogError: ``folder`` is not a folder of event logs.
-    """
-    if is_url(folder):
-        raise EventLogError(f"{folder}: export reads folders; `aqe-plugin run` watches a History Server.")
-    log = stderr_log()
-    with opened_folder(folder, hadoop_conf) as source:
-        collector = EventLogCollector(source, Tally(applications), log)
-        with listening(collector, port, address) as served:
-            log.info("reading the event logs", folder=folder)
-            started = time.monotonic()
-            collector.read_on()
-            log.info("event logs read", files=collector.files, seconds=round(time.monotonic() - started, 1))
-            yield served
 
 
 @contextmanager

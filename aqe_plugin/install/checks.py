@@ -1,15 +1,15 @@
-"""Every check of an installation, each a small function; ``doctor``, ``verify`` and ``AqePlugin`` choose from them."""
+"""Every check of an installation, each a small function; ``check`` and ``AqePlugin`` choose from them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqe_plugin.conf.keys import CANARY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, conf_keys, entries_of, problem_of
+from aqe_plugin.conf.keys import CANARY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, conf_keys, problem_of
 from aqe_plugin.errors import AqePluginError, EventLogError
 from aqe_plugin.install.jars import JarStatus, jar_for, spark_line
 from aqe_plugin.install.links import check_links, jars_folder
@@ -19,24 +19,21 @@ from aqe_plugin.machine.pyspark import import_pyspark
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from aqe_plugin.install.session_probe import Probe
-
 # Without it, Spark never plans again what the plugin could decide.
 ADAPTIVE_KEY = "spark.sql.adaptive.enabled"
 NO_ADAPTIVE = "no join is decided, and none gets a filter; predicates and limits are not affected"
 NOT_ADAPTIVE = "expected true or false; with it, no query of Spark runs"
 AS_IF_OFF = "Until that is corrected, every query runs as if the plugin were off."
 JOIN_ROWS = 100
-# The start of every warning of the JVM half.
-_WARNING = "aqe-plugin: "
 
 
 class CheckVerdict(str, Enum):
-    """The outcome of a check."""
+    """The outcome of a check; a remark is seldom intended, and does no harm."""
 
     OK = "ok"
     FAILED = "failed"
     NOT_RUN = "not run"
+    REMARK = "remark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,7 @@ def classes_there(spark: Path) -> list[Check]:
     ]
 
 
-def conf_checks(listed: int, jars: Sequence[JarStatus]) -> list[Check]:
+def loading(listed: int, jars: Sequence[JarStatus]) -> list[Check]:
     """Whether Spark will load the plugin.
 
     Args:
@@ -123,32 +120,30 @@ def conf_checks(listed: int, jars: Sequence[JarStatus]) -> list[Check]:
         jars: the jars of the plugin in ``spark.jars``.
     """
     add = "aqe-plugin install adds it."
-    unless = "unless the jar is in Spark's own jars folder, every application fails to start"
-    no_jar = f"{PLUGINS_KEY} names the plugin and spark.jars has no jar of it: {unless}"
-    not_named = f"spark.jars lists the jar and {PLUGINS_KEY} does not name the plugin"
-    several = "spark.jars lists several jars of aqe-plugin"
-    return [
-        outcome_of("plugin", listed < 2, f"{PLUGINS_KEY} names {PLUGIN_CLASS} {listed} times", "Keep one of them."),
-        outcome_of("plugin", listed > 0 or not jars, not_named, add),
-        outcome_of("jar", len(jars) < 2, several, "Keep the one that fits the cluster's Spark."),
-        outcome_of("jar", not listed or bool(jars), no_jar, add),
-        *(jars_exist(jars) if listed else ()),
-    ]
+    if not listed and not jars:
+        return [Check("plugin", CheckVerdict.REMARK, "not installed", add)]
+    if not listed:
+        not_named = f"spark.jars lists the jar and {PLUGINS_KEY} does not name the plugin"
+        return [Check("plugin", CheckVerdict.FAILED, not_named, add)]
+    times = f" {listed} times" if listed > 1 else ""
+    checks = [outcome_of("plugin", listed == 1, f"{PLUGINS_KEY} names {PLUGIN_CLASS}{times}", "Keep one of them.")]
+    if not jars:
+        unless = "unless the jar is in Spark's own jars folder, every application fails to start"
+        no_jar = f"{PLUGINS_KEY} names the plugin and spark.jars has no jar of it: {unless}"
+        checks.append(Check("jar", CheckVerdict.FAILED, no_jar, add))
+    if len(jars) > 1:
+        several = "spark.jars lists several jars of aqe-plugin"
+        checks.append(Check("jar", CheckVerdict.FAILED, several, "Keep the one that fits the cluster's Spark."))
+    return [*checks, *map(_jar_exists, jars)]
 
 
-def jars_exist(jars: Sequence[JarStatus]) -> list[Check]:
-    """For each jar, whether it exists; a jar on another machine passes."""
-    missing, fix = "does not exist: every application fails to start", "Put it back, or give install another --jar."
-    return [outcome_of("jar", jar.exists is not False, f"{jar.location} {missing}", fix) for jar in jars]
-
-
-def set_keys(conf: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Key, value and problem of each of the plugin's keys that is set, in alphabetical order; no problem is empty.
-
-    A key in other letters, ``spark.aqeplugin.mode`` say, is meant to be one, and Spark and the plugin ignore it.
-    """
-    ours = (key for key in sorted(conf) if key.lower().startswith(PREFIX.lower()))
-    return [(key, conf[key], problem_of(key, conf[key])) for key in ours]
+def _jar_exists(jar: JarStatus) -> Check:
+    """A jar on another machine passes."""
+    if jar.exists is False:
+        missing, fix = "does not exist: every application fails to start", "Put it back, or give install another --jar."
+        return Check("jar", CheckVerdict.FAILED, f"{jar.location} {missing}", fix)
+    known = "exists" if jar.exists else "not on this machine, so not checked"
+    return Check("jar", CheckVerdict.OK, f"{jar.location} (version {jar.version}, for Spark {jar.line}, {known})")
 
 
 def stops_decisions(key: str, problem: str) -> bool:
@@ -157,16 +152,15 @@ def stops_decisions(key: str, problem: str) -> bool:
 
 
 def key_checks(conf: Mapping[str, str]) -> list[Check]:
-    """Whether the plugin knows each of :func:`set_keys` and allows its value, and whether Spark plans adaptively."""
-    checks = [
-        outcome_of(
-            key,
-            not problem,
-            f"{value}: {problem}" if problem else value,
-            AS_IF_OFF if stops_decisions(key, problem) else "",
-        )
-        for key, value, problem in set_keys(conf)
-    ]
+    """Whether the plugin knows each of its keys that is set and allows its value, and whether Spark plans adaptively.
+
+    A key in other letters, ``spark.aqeplugin.mode`` say, is meant to be one, and Spark and the plugin ignore it.
+    """
+    checks = []
+    for key in sorted(key for key in conf if key.lower().startswith(PREFIX.lower())):
+        problem = problem_of(key, conf[key])
+        found = f"{conf[key]}: {problem}" if problem else conf[key]
+        checks.append(outcome_of(key, not problem, found, AS_IF_OFF if stops_decisions(key, problem) else ""))
     if problem := adaptive_problem(conf):
         checks.append(Check(ADAPTIVE_KEY, CheckVerdict.FAILED, f"{conf[ADAPTIVE_KEY]}: {problem}"))
     return checks
@@ -187,36 +181,9 @@ def nothing_decided(conf: Mapping[str, str]) -> list[Check]:
     ]
 
 
-def session_started(probe: Probe, spark_version: str) -> Check:
-    """Whether the session is of the expected Spark, and joins right.
-
-    Args:
-        spark_version: the version of the Spark that was to start.
-    """
-    expected = spark_line(spark_version)
-    if spark_line(probe.spark_version) != expected:
-        found = f"PySpark is of line {expected} and started Spark {probe.spark_version}."
-        return Check("session", CheckVerdict.FAILED, found, "Unset SPARK_HOME or correct it.")
-    rows = right_rows(probe.rows)
-    return replace(rows, name="session", found=f"Spark {probe.spark_version} started; {rows.found}")
-
-
 def right_rows(rows: int) -> Check:
     """Whether :func:`small_join` has the rows that it must have."""
     return outcome_of("rows", rows == JOIN_ROWS, f"a join gave {rows} of {JOIN_ROWS} rows", "Report this.")
-
-
-def plugin_loaded(probe: Probe, driver_log: str) -> Check:
-    """Whether the plugin's rules are loaded; if it stood down, the driver's log says why."""
-    if PLUGIN_CLASS not in entries_of(probe.plugins):
-        found = f"{PLUGIN_CLASS} is not in spark.plugins ({probe.plugins}): something overrides the session's conf."
-        return Check("plugin", CheckVerdict.FAILED, found)
-    if any(extension.startswith("io.aqeplugin.") for extension in entries_of(probe.extensions)):
-        return Check("plugin", CheckVerdict.OK, f"{PLUGIN_CLASS} and its rules are loaded")
-    warnings = [line[line.index(_WARNING) :] for line in driver_log.splitlines() if _WARNING in line]
-    return Check(
-        "plugin", CheckVerdict.FAILED, *(warnings[:1] or ["it was loaded and stood down silently.", "Report this."])
-    )
 
 
 def mode_set(value: str | None) -> Check:
@@ -225,6 +192,11 @@ def mode_set(value: str | None) -> Check:
         return Check("mode", CheckVerdict.OK, f"{conf_keys()[MODE_KEY].default}, by default")
     problem = problem_of(MODE_KEY, value)
     return outcome_of("mode", not problem, f"{MODE_KEY} = {value}: {problem}" if problem else value, AS_IF_OFF)
+
+
+def mode_and_keys(conf: Mapping[str, str]) -> list[Check]:
+    """:func:`mode_set`, and the other checks of :func:`key_checks`."""
+    return [mode_set(conf.get(MODE_KEY)), *(check for check in key_checks(conf) if check.name != MODE_KEY)]
 
 
 def deciding(decisions: int, mode: str, foreign: str = "") -> Check:

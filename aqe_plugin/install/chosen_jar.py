@@ -11,12 +11,12 @@ from aqe_plugin.install.jars import jar_for, jar_name, spark_line
 from aqe_plugin.machine.pyspark import import_pyspark
 
 
-def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str | None) -> str:
+def chosen_jar(path: Where, jar: str | None, spark: str | None) -> str:
     """The jar as Spark will find it.
 
     Args:
         jar: a path or URL that was asked for.
-        spark: the cluster's Spark version or line; without it, that of ``spark_home`` or the installed PySpark.
+        spark: the cluster's Spark version or line; without it, that of the Spark whose conf it is, else of PySpark.
 
     Raises:
         ConfError: ``jar`` is for another Spark line than ``spark``, or missing for a container image.
@@ -27,7 +27,7 @@ def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str
                 f"{store_of(path).name}: Spark runs in a container image, and this machine's jar is not in it. "
                 "Put it there and give --jar local:///path/in/the/image/aqe-plugin-spark-<line>-<version>.jar."
             )
-        return str(jar_for(spark or _version_of(path, spark_home)).resolve())
+        return str(jar_for(spark or _version_of(path)).resolve())
     is_url = ":" in jar
     if not is_url:
         require_jar(Path(jar))
@@ -35,7 +35,7 @@ def chosen_jar(path: Where, spark_home: Path | None, jar: str | None, spark: str
     if named is None:
         raise ConfError(
             f"{jar}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar). "
-            "`aqe-plugin jar-path` prints the one of this package."
+            "`aqe-plugin path jar` prints the one of this package."
         )
     if spark is not None and spark_line(spark) != named.line:
         raise ConfError(f"--jar {jar} is for Spark {named.line}, and --spark is {spark}: give the jar for that line.")
@@ -53,10 +53,10 @@ def require_jar(jar: Path) -> None:
         raise TargetError(f"{jar}: a folder, not a jar.")
     if not jar.is_file():
         raise MissingJarError(
-            f"{jar}: no such file. Give --jar with the path of a jar; `aqe-plugin jar-path` names ours."
+            f"{jar}: no such file. Give --jar with the path of a jar; `aqe-plugin path jar` names ours."
         )
 
 
-def _version_of(path: Where, spark_home: Path | None) -> str:
-    home = path.parent.parent if spark_home is None and isinstance(path, Path) else spark_home
-    return (None if home is None else home_version(home)) or str(import_pyspark().__version__)
+def _version_of(path: Where) -> str:
+    own = home_version(path.parent.parent) if isinstance(path, Path) else None
+    return own or str(import_pyspark().__version__)

@@ -1,4 +1,4 @@
-"""Which checks ``doctor`` and ``verify`` make, in which order."""
+"""What ``check`` looks at: this machine, a conf, a real session, event logs; each check is yielded as it is made."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aqe_plugin.conf.keys import JARS_KEY
+from aqe_plugin.conf.keys import JARS_KEY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
 from aqe_plugin.conf.stores.file_store import FileStore, Where
 from aqe_plugin.conf.stores.locate import Target, home_version, read_target
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.errors import SessionError, SetupError, TargetError
 from aqe_plugin.install.checks import (
     ADAPTIVE_KEY,
+    NO_ADAPTIVE,
     NOT_ADAPTIVE,
     Check,
     CheckVerdict,
@@ -24,113 +25,126 @@ from aqe_plugin.install.checks import (
     deciding,
     event_log,
     jar_fits,
-    jars_exist,
     java_works,
-    key_checks,
+    loading,
+    mode_and_keys,
     mode_set,
-    outcome_of,
-    plugin_loaded,
     pyspark_installed,
-    session_started,
 )
+from aqe_plugin.install.controller import was_carried_out
+from aqe_plugin.install.jars import JarStatus, jar_name
+from aqe_plugin.install.journal import journal_of
 from aqe_plugin.install.plan import our_jars
-from aqe_plugin.install.session_probe import events_folder, run_probe, submit_command, submit_environment
-from aqe_plugin.install.status import status_of
+from aqe_plugin.install.session_probe import (
+    events_folder,
+    plugin_loaded,
+    run_probe,
+    session_started,
+    submit_command,
+    submit_environment,
+)
+from aqe_plugin.install.undecided import application_decides
 from aqe_plugin.machine.pyspark import import_pyspark
 
 # Keys that cannot hold on this machine, or would split the application into several processes.
 _NOT_HERE = ("spark.kubernetes.", "spark.master", "spark.submit.", "spark.dynamicAllocation.")
 
 
-def doctor(log: Path | None, with_session: bool, spark: Path | None = None) -> Iterator[Check]:
-    """Checks this machine; yields each check as soon as it is made.
-
-    Args:
-        log: the user's own event log or folder of logs, to be read as well.
-        with_session: start a short real session, which takes some ten seconds.
-        spark: the Spark whose classes are compared with what the jar needs, as :func:`jars_folder` takes it;
-            without it, the one that a session here would start.
-    """
-    machine = [java_works(), pyspark_installed(), jar_fits()]
-    yield from machine
-    if spark is None and os.environ.get("SPARK_HOME"):
-        spark = Path(os.environ["SPARK_HOME"])
-    if spark is None and machine[1].ok:
-        spark = Path(str(import_pyspark().__file__)).parent
-    yield from [Check("classes", CheckVerdict.NOT_RUN, "needs PySpark")] if spark is None else classes_there(spark)
-    if not with_session:
-        yield Check("session", CheckVerdict.NOT_RUN, "left out by --no-session")
-    elif not all(check.ok for check in machine):
-        yield Check("session", CheckVerdict.NOT_RUN, "needs all of the above")
+def machine_checks() -> Iterator[Check]:
+    """This machine, without starting Spark; the classes are those of ``SPARK_HOME``, else of PySpark."""
+    pyspark = pyspark_installed()
+    yield from (java_works(), pyspark, jar_fits())
+    if os.environ.get("SPARK_HOME"):
+        yield from classes_there(Path(os.environ["SPARK_HOME"]))
+    elif pyspark.ok:
+        yield from classes_there(Path(str(import_pyspark().__file__)).parent)
     else:
-        with TemporaryDirectory(prefix="aqe-plugin-doctor-") as name:
-            folder = Path(name)
-            command = [sys.executable, "-m", "aqe_plugin.install.session_probe", str(folder)]
-            checks = _session(command, os.environ, folder, import_pyspark().__version__)
-            # A mode that is off is no fault of this machine.
-            yield from (check for check in checks if check.name != "deciding")
-    if log is not None:
-        yield event_log("event log", log)
+        yield Check("classes", CheckVerdict.NOT_RUN, "needs PySpark")
 
 
-def verify(where: Where, home: Path, jar: Path | None, environment: Mapping[str, str]) -> Iterator[Check]:
-    """Checks an installed plugin by a short real application; yields each check as soon as it is made.
+def conf_checks(where: Where) -> Iterator[Check]:
+    """What a conf says, without starting Spark."""
+    target = read_target(where)
+    conf = target.conf.items()
+    there = "" if target.content is not None else " (does not exist)"
+    yield Check("conf", CheckVerdict.OK, f"{target.store.name}{there}")
+    listed = _listed(target)
+    yield from loading(listed, [_jar(entry, target.conf.runs_on_this_machine) for entry in our_jars(target.conf)])
+    for check in mode_and_keys(conf):
+        # Whoever switches it off may do without the plugin's joins; a value that Spark does not take serves nobody.
+        if check.name == ADAPTIVE_KEY and adaptive_problem(conf) == NO_ADAPTIVE:
+            yield replace(check, verdict=CheckVerdict.REMARK)
+        elif check.name != "mode" or listed or MODE_KEY in conf:
+            yield check
+    remarks = [*target.conf.remarks(), *_interruptions(target)]
+    if not target.conf.runs_on_this_machine and target.conf.not_read_by:
+        remarks.append(target.conf.not_read_by)
+    yield from (Check("conf", CheckVerdict.REMARK, remark) for remark in remarks)
 
-    The application runs on this machine with one thread, whatever master the conf names.
+
+def is_installed(where: Where) -> bool:
+    """Whether the conf names the plugin."""
+    return _listed(read_target(where)) > 0
+
+
+def own_session_checks() -> Iterator[Check]:
+    """A session as ``configure`` makes it, in which a small join is run."""
+    with TemporaryDirectory(prefix="aqe-plugin-check-") as name:
+        command = [sys.executable, "-m", "aqe_plugin.install.session_probe", name]
+        yield from _session(command, os.environ, Path(name), import_pyspark().__version__)
+
+
+def session_checks(where: Where, jar: Path | None, environment: Mapping[str, str]) -> Iterator[Check]:
+    """A short application that ``spark-submit`` starts with the conf, on this machine with one thread.
 
     Args:
-        home: the Spark to start.
         jar: replaces the jar that the conf names, if that is in a container image.
 
     Raises:
-        SetupError: ``home`` has no Spark.
+        SetupError: there is no Spark to start.
     """
-    status, target = status_of(where), read_target(where)
-    if not status.plugin_listed:
-        found = f"{status.file}: the plugin is not installed in it{'' if status.exists else ', as it does not exist'}."
-        yield Check("conf", CheckVerdict.FAILED, found, "aqe-plugin install does that.")
+    target = read_target(where)
+    if not _listed(target):
+        yield Check(
+            "session", CheckVerdict.FAILED, "the conf does not name the plugin.", "aqe-plugin install does that."
+        )
         return
-    checks = [*(jars_exist(status.jars) if jar is None else ()), *key_checks(target.conf.items())]
-    bad = "; ".join(
-        check.found if check.name == "jar" else f"{check.name} = {check.found}" for check in checks if not check.ok
-    )
-    # What follows is started with the conf, as an application may not be.
-    note = "" if target.conf.runs_on_this_machine or not target.conf.not_read_by else f". {target.conf.not_read_by}"
-    yield outcome_of(
-        "conf", not bad, bad or f"{status.file} names the plugin{', and its jar' if status.jars else ''}{note}"
-    )
     if adaptive_problem(target.conf.items()) == NOT_ADAPTIVE:
         # Spark would hang without a word.
         yield Check("session", CheckVerdict.NOT_RUN, f"not run because of {ADAPTIVE_KEY}")
         return
-    with TemporaryDirectory(prefix="aqe-plugin-verify-") as name:
+    home = spark_home_of(where, environment)
+    version = home_version(home)
+    if version is None:
+        raise SetupError(f"{home}: there is no jars/spark-core_*.jar in it, so it is not a Spark. Set SPARK_HOME.")
+    with TemporaryDirectory(prefix="aqe-plugin-check-") as name:
         folder = Path(name)
         command = submit_command(home, _properties(target, jar, folder), folder)
-        version = home_version(home)
-        if version is None:
-            raise SetupError(
-                f"{home}: there is no jars/spark-core_*.jar in it, so it is not a Spark. Give --spark-home."
-            )
         for check in _session(command, submit_environment(home, environment), folder, version):
             # Nothing is proved in a mode that is off.
             yield replace(check, verdict=CheckVerdict.FAILED) if check.verdict is CheckVerdict.NOT_RUN else check
 
 
-def spark_home_of(where: Where, given: Path | None, environment: Mapping[str, str]) -> Path:
-    """The Spark to start: ``given``, else the one whose ``conf`` holds the file, else ``SPARK_HOME``, else PySpark's.
+def log_checks(log: Path) -> Iterator[Check]:
+    """Whether an event log, or a folder of logs, can be read, and each application in it loaded the plugin."""
+    readable = event_log("event log", log)
+    yield readable
+    if readable.ok:
+        yield application_decides(log)
+
+
+def spark_home_of(where: Where, environment: Mapping[str, str]) -> Path:
+    """The Spark to start: the one whose ``conf`` holds the file, else ``SPARK_HOME``, else PySpark's.
 
     Raises:
         SessionError: there is no ``bin/spark-submit`` in it.
     """
-    own = where.parent.parent if isinstance(where, Path) and where.parent.name == "conf" else None
-    if given is None and own is not None and (own / "bin" / "spark-submit").is_file():
-        given = own
-    if given is None and environment.get("SPARK_HOME"):
-        given = Path(environment["SPARK_HOME"])
-    home = given if given is not None else Path(str(import_pyspark().__file__)).parent
+    home = where.parent.parent if isinstance(where, Path) and where.parent.name == "conf" else None
+    if home is None or not (home / "bin" / "spark-submit").is_file():
+        home = Path(environment.get("SPARK_HOME") or Path(str(import_pyspark().__file__)).parent)
     if not (home / "bin" / "spark-submit").is_file():
         raise SessionError(
-            f"{home}: there is no bin/spark-submit in it. Give --spark-home, the folder that Spark was unpacked to."
+            f"{home}: there is no bin/spark-submit in it. Set SPARK_HOME to the folder that Spark was unpacked to."
         )
     return home
 
@@ -154,7 +168,7 @@ def _properties(target: Target, jar: Path | None, folder: Path) -> Path:
     here = target.conf.runs_on_this_machine
     if isinstance(target.store, FileStore) and here and jar is None:
         return target.store.path
-    made = parse_properties(None, "verify")
+    made = parse_properties(None, "check")
     for key, value in target.conf.items().items():
         if key.startswith("spark.") and not key.startswith(_NOT_HERE):
             made = made.with_value(key, value)
@@ -163,6 +177,41 @@ def _properties(target: Target, jar: Path | None, folder: Path) -> Path:
             made = made.with_value(JARS_KEY, (made.get(JARS_KEY) or "").replace(listed, str(jar)))
         elif not here and not Path(listed.removeprefix("local://")).is_file():
             raise TargetError(f"{target.store.name}: {listed} is not on this machine. Give --jar with a copy of it.")
-    path = folder / "verify.conf"
+    path = folder / "check.conf"
     path.write_bytes(made.render())
     return path
+
+
+def _listed(target: Target) -> int:
+    """How often the conf names the plugin."""
+    return entries_of(target.conf.get(PLUGINS_KEY)).count(PLUGIN_CLASS)
+
+
+def _jar(entry: str, on_this_machine: bool) -> JarStatus:
+    name = jar_name(entry)
+    assert name is not None
+    local = on_this_machine and (":" not in entry or entry.startswith("file:"))
+    return JarStatus(entry, name.line, name.version, Path(entry.removeprefix("file:")).is_file() if local else None)
+
+
+def _interruptions(target: Target) -> list[str]:
+    """What writers that were killed left behind."""
+    found = [
+        f"{left.name} was left by an interrupted writer; the next change removes it."
+        for left in target.store.leftovers()
+    ]
+    try:
+        journal = journal_of(target.store)
+    except TargetError as error:
+        # Only its owner may read it, and others may look at the conf.
+        return [*found, f"{error} So whether a change was interrupted is not known."]
+    cut_off = journal.interrupted
+    if cut_off is not None:
+        state = "new" if was_carried_out(cut_off, target.store, target.content) else "old"
+        found.append(
+            f"{cut_off.action.value} no. {cut_off.number} of {cut_off.at} was interrupted; the file holds the {state} "
+            "state, and the next change records that."
+        )
+    if journal.damaged_lines:
+        found.append(journal.damage)
+    return found

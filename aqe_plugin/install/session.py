@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Mode = Literal["off", "observe", "apply"]
 
 _CLASS_PATH_KEY = "spark.driver.extraClassPath"
-_OPTIONS = f"--jars $(aqe-plugin jar-path) --conf {PLUGINS_KEY}={PLUGIN_CLASS}"
+_OPTIONS = f"--jars $(aqe-plugin path jar) --conf {PLUGINS_KEY}={PLUGIN_CLASS}"
 
 
 def configure(builder: SparkSession.Builder, mode: Mode | None = None, **unknown: NoReturn) -> SparkSession.Builder:

@@ -1,4 +1,4 @@
-"""A short real Spark application that reports what the plugin did in it, for ``doctor`` and ``verify``.
+"""A short real Spark application that reports what the plugin did in it, for ``check``.
 
 ``python -m aqe_plugin.install.session_probe FOLDER`` configures a session itself; a script that ``spark-submit`` runs
 calls :func:`run_submitted` and reports on the session as submitted. Both write ``FOLDER/probe.json`` and an event log
@@ -14,16 +14,19 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys
+from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys, entries_of
 from aqe_plugin.errors import AqePluginError, SessionError
-from aqe_plugin.install.checks import small_join
+from aqe_plugin.install.checks import Check, CheckVerdict, right_rows, small_join
+from aqe_plugin.install.jars import spark_line
 from aqe_plugin.install.session import configure
 
 _SESSION_SECONDS = 300
+# The start of every warning of the JVM half.
+_WARNING = "aqe-plugin: "
 _PACKAGE_FOLDER = Path(__file__).resolve().parents[2]
 _SCRIPT = """\
 import sys
@@ -54,6 +57,33 @@ class Probe:
     rows: int = 0
     decisions: int = 0
     foreign: str = ""
+
+
+def session_started(probe: Probe, spark_version: str) -> Check:
+    """Whether the session is of the expected Spark, and joins right.
+
+    Args:
+        spark_version: the version of the Spark that was to start.
+    """
+    expected = spark_line(spark_version)
+    if spark_line(probe.spark_version) != expected:
+        found = f"PySpark is of line {expected} and started Spark {probe.spark_version}."
+        return Check("session", CheckVerdict.FAILED, found, "Unset SPARK_HOME or correct it.")
+    rows = right_rows(probe.rows)
+    return replace(rows, name="session", found=f"Spark {probe.spark_version} started; {rows.found}")
+
+
+def plugin_loaded(probe: Probe, driver_log: str) -> Check:
+    """Whether the plugin's rules are loaded; if it stood down, the driver's log says why."""
+    if PLUGIN_CLASS not in entries_of(probe.plugins):
+        found = f"{PLUGIN_CLASS} is not in spark.plugins ({probe.plugins}): something overrides the session's conf."
+        return Check("plugin", CheckVerdict.FAILED, found)
+    if any(extension.startswith("io.aqeplugin.") for extension in entries_of(probe.extensions)):
+        return Check("plugin", CheckVerdict.OK, f"{PLUGIN_CLASS} and its rules are loaded")
+    warnings = [line[line.index(_WARNING) :] for line in driver_log.splitlines() if _WARNING in line]
+    return Check(
+        "plugin", CheckVerdict.FAILED, *(warnings[:1] or ["it was loaded and stood down silently.", "Report this."])
+    )
 
 
 def answer_file(folder: Path) -> Path:
@@ -91,7 +121,7 @@ def run_probe(command: list[str], environment: Mapping[str, str], folder: Path) 
         raise SessionError(f"the session ended before it could report: {last}")
     if probe.error:
         raise SessionError(
-            f"{probe.error}. `aqe-plugin status` says whether the jar that the file names is there; "
+            f"{probe.error}. `aqe-plugin check` says whether the jar that the file names is there; "
             "if it is, see whether plain PySpark starts with this file."
         )
     return probe, stderr
@@ -141,13 +171,13 @@ def run_submitted(folder: Path) -> None:
     """Reports on the session that ``spark-submit`` configured."""
     from pyspark.sql import SparkSession
 
-    _report(folder, lambda: SparkSession.builder.appName("aqe-plugin verify").getOrCreate())
+    _report(folder, lambda: SparkSession.builder.appName("aqe-plugin check").getOrCreate())
 
 
 def _configured(folder: Path) -> Any:
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master("local[1]").appName("aqe-plugin doctor")
+    builder = SparkSession.builder.master("local[1]").appName("aqe-plugin check")
     return configure(builder.config(map=dict(_settings(folder)))).getOrCreate()
 
 

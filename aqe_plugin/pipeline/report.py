@@ -33,7 +33,7 @@ def summary_of(house: Warehouse) -> Summary:
     """
     commits = house.commits("aggregate")[-1:]
     if not commits:
-        raise NoDataError(f"{house.root}: no aggregates in this folder. `aqe-plugin pipeline aggregate` makes them.")
+        raise NoDataError(f"{house.root}: no aggregates in this folder. `aqe-plugin pipeline report` makes them.")
     queries, joins = (house.read(name, commits) for name in ("fingerprint_days", "join_days"))
     both = both_ways(queries)
     return Summary(

@@ -12,17 +12,17 @@ from aqe_plugin.install.checks import Check, CheckVerdict
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.terminal import print_json, visible
 
-_STYLES = {CheckVerdict.OK: "green", CheckVerdict.FAILED: "bold red", CheckVerdict.NOT_RUN: "yellow"}
+_STYLES = {CheckVerdict.OK: "green", CheckVerdict.FAILED: "bold red"}
 
 
-def print_checks(checks: Iterable[Check], output: TableOrJson, console: Console) -> bool:
-    """Prints one line a check, or one JSON object (JSON Lines); returns whether none failed."""
-    fine = True
+def print_checks(checks: Iterable[Check], output: TableOrJson, console: Console) -> list[Check]:
+    """Prints one line a check, or one JSON object (JSON Lines); returns those that failed."""
+    failed = []
     for check in checks:
-        fine = fine and check.ok
+        failed += [] if check.ok else [check]
         if output is TableOrJson.JSON:
             print_json(encode(check), console)
         else:
-            line = Text(f"{check.verdict.value:<8}", style=_STYLES[check.verdict])
+            line = Text(f"{check.verdict.value:<8}", style=_STYLES.get(check.verdict, "yellow"))
             console.print(line.append(f"{check.name:<9} {visible(check.finding)}", style="default"))
-    return fine
+    return failed

@@ -18,9 +18,7 @@ from aqe_plugin.conf.changes import Change, as_kept
 from aqe_plugin.conf.credentials import HIDDEN, conf_without_secrets, without_credentials
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
-from aqe_plugin.install.jars import JarStatus
 from aqe_plugin.install.journal import Journal, Phase
-from aqe_plugin.install.status import InstallStatus
 from aqe_plugin.render.terminal import visible
 
 _DIGEST_SHOWN = 12
@@ -89,30 +87,6 @@ def proposal_json(proposal: Proposal, applied: bool) -> dict[str, object]:
     }
 
 
-def print_status(status: InstallStatus, console: Console) -> None:
-    """A line for each thing that is known, then the plugin's keys, then what is wrong."""
-    state = Text("installed", "green") if status.installed else Text("not installed", "yellow")
-    rows: list[tuple[str, Text]] = [
-        ("file", Text(visible(status.file) + ("" if status.exists else " (does not exist)"))),
-        ("plugin", state),
-        *(("jar", _jar_in_words(jar)) for jar in status.jars),
-        *([("mode", _mode_in_words(status))] if status.mode is not None or status.plugin_listed else []),
-    ]
-    for name, value in rows:
-        console.print(Text(f"{name:<8}").append(value))
-    if status.settings:
-        table = Table(box=box.SIMPLE_HEAD)
-        for name in ("key", "value", "problem"):
-            table.add_column(name, overflow="fold")
-        for setting in status.settings:
-            table.add_row(_cell(setting.key), _cell(setting.value), Text(visible(setting.problem), style="red"))
-        console.print(table)
-    for problem in status.problems:
-        console.print(Text(f"problem {visible(problem)}", style="red"))
-    for remark in status.remarks:
-        console.print(Text(f"remark  {visible(remark)}", style="yellow"))
-
-
 def print_history(journal: Journal, console: Console) -> None:
     """A paragraph for each change, oldest first, in which no key and no time is broken however narrow it is."""
     for record in journal.records:
@@ -143,13 +117,3 @@ def _digest(name: str | None) -> str:
 
 def _change_in_words(change: Change) -> tuple[str, str]:
     return "removed" if change.new is None else "added" if change.old is None else "changed", visible(change.key)
-
-
-def _mode_in_words(status: InstallStatus) -> Text:
-    return Text("not set (apply is the default)" if status.mode is None else visible(status.mode))
-
-
-def _jar_in_words(jar: JarStatus) -> Text:
-    known = {True: "exists", False: "does not exist", None: "not on this machine, so not checked"}[jar.exists]
-    words = f"{visible(jar.location)} (version {jar.version}, for Spark {jar.line}, {known})"
-    return Text(words, style="red" if jar.exists is False else "")

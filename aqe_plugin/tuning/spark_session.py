@@ -64,7 +64,7 @@ def job_session(name: str, *, few_rows: bool = False, local: bool = False) -> It
             spark = configure(builder, mode="off").getOrCreate()
     except (OSError, RuntimeError) as error:
         raise SessionError(
-            f"the Spark session did not start: {error}. `aqe-plugin doctor` says what is missing."
+            f"the Spark session did not start: {error}. `aqe-plugin check` says what is missing."
         ) from error
     # An interrupted command says so by its exit code, and py4j would add a traceback.
     logging.getLogger().addFilter(_no_interrupt)

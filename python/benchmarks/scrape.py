@@ -12,7 +12,7 @@ _START_SECONDS = 30.0
 
 
 def scrape_exporter(event_logs: Path, port: int = 0) -> str:
-    """Starts `aqe-plugin export` over `event_logs`, fetches `/metrics` once, stops it.
+    """Starts `aqe-plugin run` over `event_logs`, fetches `/metrics` once, stops it.
 
     Args:
         port: 0 takes any free one.
@@ -21,7 +21,7 @@ def scrape_exporter(event_logs: Path, port: int = 0) -> str:
         RuntimeError: the exporter did not answer; the message carries what it said.
     """
     chosen = port or _free_port()
-    command = [sys.executable, "-m", "aqe_plugin", "export", str(event_logs), "--port", str(chosen)]
+    command = [sys.executable, "-m", "aqe_plugin", "run", str(event_logs), "--no-checkpoint", "--port", str(chosen)]
     exporter = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         return _fetch(f"http://127.0.0.1:{chosen}/metrics", exporter)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from aqe_plugin.exporter import serve
 from commands import answer
+from exporting import serve
 from samples import APPLICATION_START, LOG_START, OUTCOME, PASSED_ALL, decided, ended, inferred, limited, line
 from tests.deploy.prometheus_server import PrometheusServer, prometheus_server
 from tests.programs import program_of

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.exporter import serve
 from aqe_plugin.install.session_probe import events_folder, read_answer
+from exporting import serve
 from tests.deploy.prometheus_server import prometheus_server
 from tests.extent import only_in_test_all
 
@@ -39,6 +39,6 @@ def test_what_a_session_decided_is_in_prometheus_two_scrapes_after_it(programs: 
         first = min(float(at) for series in scraped for at, value in series["values"] if float(value) > 0)
         # The test's Prometheus scrapes every second; the session may have been seen before its process was gone.
         assert first - ended < 2
-        (decided,) = server.query('sum(aqe_plugin_application_join_decisions_total{application="aqe-plugin doctor"})')
+        (decided,) = server.query('sum(aqe_plugin_application_join_decisions_total{application="aqe-plugin check"})')
         assert float(decided["value"][1]) >= 1
         assert server.query("sum(aqe_plugin_errors_total) == 0")

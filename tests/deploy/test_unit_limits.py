@@ -182,7 +182,7 @@ def environment_of(file: Path, **specifiers: str) -> dict[str, str]:
 
 def interrupted_rollout(target: str, environment: Mapping[str, str]) -> Where:
     """A rollout that was interrupted just before it put its canary into the conf."""
-    where = find_target(Path(target), None, environment)
+    where = find_target(Path(target), environment)
     rollouts = read_rollouts(where, ACTOR)
     step = begin_with_values(rollouts, {f"{PREFIX}filter.buildTimeout": "10"}, 0.1)
     assert step is not None

@@ -136,12 +136,12 @@ class AnySession:
         assert "inferred_by" in aqe.predicates().columns
 
     def test_verify_runs_a_join_and_finds_a_bad_value(self, aqe: AqePlugin, spark: SparkSession) -> None:
-        verified = aqe.verify()
+        verified = aqe.check(run=True)
         assert verified.ok, repr(verified)
         assert [check.name for check in verified.checks] == ["mode", "rows", "deciding"]
         spark.conf.set("spark.aqePlugin.filter.maxPassRate", "7")
         try:
-            checks = aqe.verify().checks
+            checks = aqe.check(run=True).checks
         finally:
             spark.conf.unset("spark.aqePlugin.filter.maxPassRate")
         assert [check.found for check in checks if not check.ok] == ["7: not allowed: expected a number from 0 to 1"]
@@ -157,7 +157,7 @@ class AnySession:
         before = spark.conf.get(key, None)
         spark.conf.set(key, value)
         try:
-            assert [check.name for check in aqe.status().checks if not check.ok] == [key]
+            assert [check.name for check in aqe.check().checks if not check.ok] == [key]
             named = pytest.raises(ConfError, match=f"{key} = {value}: .*nothing was run")
             with named:
                 aqe.analyze(failing)
@@ -172,7 +172,7 @@ class AnySession:
         typo = "spark.aqePlugin.filter.maxPasRate"
         spark.conf.set(typo, "0.5")
         try:
-            verified, seen = aqe.verify(), aqe.analyze(sales.join(items, "item"))
+            verified, seen = aqe.check(run=True), aqe.analyze(sales.join(items, "item"))
         finally:
             spark.conf.unset(typo)
         assert [check.name for check in verified.checks if not check.ok] == [typo]
@@ -184,7 +184,7 @@ class AnySession:
         kept = "spark.aqePlugin.decisions.keptQueries"
         spark.conf.set(kept, "7")
         try:
-            (check,) = (check for check in aqe.status().checks if check.name == kept)
+            (check,) = (check for check in aqe.check().checks if check.name == kept)
         finally:
             spark.conf.unset(kept)
         assert check.found == "7, if set when the application started: it is read only then"

@@ -123,13 +123,15 @@ print(repr(Counters({"filters_built": 3})))
 
 def test_jar_path_is_answered_without_any_dependency(tmp_path: Path) -> None:
     for words in (["--spark", "4.1"], ["--spark=4.1.3"]):
-        code = f"from aqe_plugin.__main__ import main\nmain(['jar-path', *{words!r}])"
+        code = f"from aqe_plugin.__main__ import main\nmain(['path', 'jar', *{words!r}])"
         ran = without_dependencies(code, tmp_path)
         assert (ran.returncode, ran.stdout, ran.stderr) == (0, "aqe-plugin-spark-4.1.jar\n", "")
 
 
 def test_jar_path_refuses_a_wrong_version_without_any_dependency(tmp_path: Path) -> None:
-    ran = without_dependencies("from aqe_plugin.__main__ import main\nmain(['jar-path', '--spark', 'four'])", tmp_path)
+    ran = without_dependencies(
+        "from aqe_plugin.__main__ import main\nmain(['path', 'jar', '--spark', 'four'])", tmp_path
+    )
     assert (ran.returncode, ran.stdout) == (5, "")
     assert "'four' is not a Spark version" in ran.stderr
 
@@ -149,10 +151,10 @@ def test_explain_and_install_work_without_any_extra(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "extra"),
     [
-        (["export", "."], "metrics"),
+        (["run", ".", "--no-checkpoint"], "metrics"),
         (["run", ".", "--checkpoint", "c.db"], "metrics"),
-        (["status", "--target", "kubernetes:ns/ConfigMap/c"], "kubernetes"),
-        (["jar-path"], "spark"),
+        (["check", "--target", "kubernetes:ns/ConfigMap/c"], "kubernetes"),
+        (["path", "jar"], "spark"),
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )

@@ -32,7 +32,7 @@ def test_a_doctor_that_is_ended_leaves_no_jvm_and_no_folder(tmp_path: Path, numb
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     marker = f"TMPDIR={tmp_path}"
     with subprocess.Popen(
-        [sys.executable, "-m", "aqe_plugin", "doctor"],
+        [sys.executable, "-m", "aqe_plugin", "check", "--run"],
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

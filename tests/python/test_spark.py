@@ -22,7 +22,6 @@ from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import JoinDecided, PluginMode, QueryEnded, Strategy
 from aqe_plugin.events.queries import QueryStory, queries_in
-from aqe_plugin.exporter import serve
 from aqe_plugin.exporter.metrics import FILTERS_NOT_APPLIED
 from aqe_plugin.logs import Skipped, find_event_logs, read_log
 from aqe_plugin.logs.codecs import decompressor
@@ -31,6 +30,7 @@ from aqe_plugin.tuning.history import history_of
 from aqe_plugin.tuning.recommend import recommend
 from aqe_plugin.tuning.recommendation import Limits
 from aqe_plugin.tuning.spark_replay import SparkReplay
+from exporting import serve
 from samples import decided, ended, log_bytes, merge_patch, query_lines
 from scraping import scrape, value
 

@@ -64,9 +64,9 @@ def spark_home(folder: Path) -> Path:
 
 @contextmanager
 def exporter(events: Path) -> Iterator[int]:
-    """``aqe-plugin export`` over ``events``, and its port."""
+    """``aqe-plugin run`` over ``events``, and its port."""
     port = free_port()
-    words = [sys.executable, "-m", "aqe_plugin", "export", str(events), "--port", str(port)]
+    words = [sys.executable, "-m", "aqe_plugin", "run", str(events), "--no-checkpoint", "--port", str(port)]
     with subprocess.Popen(words, env=_environment({}), stderr=subprocess.DEVNULL) as process:
         try:
             yield port

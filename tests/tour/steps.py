@@ -97,27 +97,27 @@ def tour(folder: Path, data: Path, prometheus: Path, report: Callable[[str], Non
 
     places = {"SPARK_HOME": home, "LOGS": events}
     with _watched(folder, prometheus, events) as server:
-        take("install", "install --spark-home <SPARK_HOME> --mode apply --yes", **places)
-        take("status", "status --spark-home <SPARK_HOME>", **places)
+        take("install", "install --target <SPARK_HOME> --mode apply --yes", **places)
+        take("check", "check --target <SPARK_HOME>", **places)
         submit(1)
         ended = time.time()
         scraped = _first_scrape(server)
         good = conf.read_bytes()
         asked = " ".join(f"--set {value}" for value in BAD_VALUES)
-        take("bad value", f"rollout --spark-home <SPARK_HOME> --canary-share 0.5 {asked} --yes", **places)
+        take("bad value", f"rollout --target <SPARK_HOME> --canary-share 0.5 {asked} --yes", **places)
         began = time.time()
         for _ in range(_MOST_ROUNDS):
             submit(_APPLICATIONS)
             # Undecided, the rollout stays where it is, and the next nights say more.
-            if "canary -> " in take("roll back", "rollout <LOGS> --spark-home <SPARK_HOME> --yes", **places).plain:
+            if "canary -> " in take("roll back", "rollout <LOGS> --target <SPARK_HOME> --yes", **places).plain:
                 break
         report(f"alert: waiting for {ALERT}")
         fired = _first_firing(server)
         rolled_back, back = time.time(), conf.read_bytes()
-        take("history", "history --spark-home <SPARK_HOME>", **places)
-        told = take("history json", "history --spark-home <SPARK_HOME> --format json", **places)
+        take("history", "history --target <SPARK_HOME>", **places)
+        told = take("history json", "history --target <SPARK_HOME> --format json", **places)
         passing = _passing(server, began, time.time())
-        take("uninstall", "uninstall --spark-home <SPARK_HOME> --yes", **places)
+        take("uninstall", "uninstall --target <SPARK_HOME> --yes", **places)
     return Seen(
         shown=shown,
         history=[json.loads(line) for line in told.plain.splitlines() if line.startswith("{")],

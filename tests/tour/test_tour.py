@@ -29,7 +29,7 @@ def test_install_writes_its_proposal_into_an_empty_conf_folder(seen: Seen) -> No
     assert seen.before is None
     assert "spark.plugins" in seen.shown["install"].plain
     assert "io.aqeplugin.AqePlugin" in seen.shown["install"].plain
-    assert "plugin  installed" in seen.shown["status"].plain
+    assert "names io.aqeplugin.AqePlugin" in seen.shown["check"].plain
 
 
 def test_decisions_are_in_prometheus_two_scrapes_after_a_plain_submit(seen: Seen) -> None:

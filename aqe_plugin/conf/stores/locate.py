@@ -10,7 +10,7 @@ from pathlib import Path
 from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.conf.stores.file_store import CONF_FILE, Where, require_folder, store_of
 from aqe_plugin.conf.target import ConfStore, TargetConf
-from aqe_plugin.errors import ConfError, TargetError
+from aqe_plugin.errors import ConfError
 
 # The scheme of a target on a Kubernetes API server.
 LIVE = "kubernetes:"
@@ -34,20 +34,20 @@ class Target:
 
 def find_target(
     file: Path | None,
-    spark_home: Path | None,
     environment: Mapping[str, str],
     say: Callable[[str], None] = lambda _: None,
 ) -> Where:
-    """The target: ``file``, else ``spark-defaults.conf`` of ``spark_home``, of ``SPARK_CONF_DIR`` or ``SPARK_HOME``.
+    """The target: ``file``, else ``spark-defaults.conf`` of ``SPARK_CONF_DIR`` or ``SPARK_HOME``.
 
-    The links of a file are followed, so that a link stays a link.
+    The folder that Spark was unpacked to stands for its ``spark-defaults.conf``. The links of a file are followed, so
+    that a link stays a link.
 
     Args:
         say: receives a sentence before each wait for a server.
 
     Raises:
         ConfError: none of these is given.
-        TargetError: ``spark_home``, or the folder of ``file``, is not there, or the API server has no such object.
+        TargetError: the folder of ``file`` is not there, or the API server has no such object.
         ClusterError: the API server cannot be asked.
     """
     if file is not None and str(file).startswith(LIVE):
@@ -63,19 +63,17 @@ def find_target(
             "(AqePlugin(spark), spark.conf or SET), and the server's conf is one."
         )
     if file is not None:
-        found = file.resolve()
+        found = (file / "conf" / CONF_FILE if (file / "conf").is_dir() else file).resolve()
         require_folder(found)
         return found
-    if spark_home is not None and not spark_home.is_dir():
-        raise TargetError(f"{spark_home}: no such folder; --spark-home is the folder that Spark was unpacked to.")
-    home, folder = spark_home or environment.get("SPARK_HOME"), environment.get("SPARK_CONF_DIR")
-    if spark_home is None and folder:
+    home, folder = environment.get("SPARK_HOME"), environment.get("SPARK_CONF_DIR")
+    if folder:
         return (Path(folder) / CONF_FILE).resolve()
     if home:
         return (Path(home) / "conf" / CONF_FILE).resolve()
     raise ConfError(
         "Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: "
-        f"give --target FILE ({CONF_FILE}, or a Kubernetes file in YAML) or --spark-home FOLDER."
+        f"give --target: {CONF_FILE}, the folder that Spark was unpacked to, or a Kubernetes file in YAML."
     )
 
 

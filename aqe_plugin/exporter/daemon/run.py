@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from structlog.typing import FilteringBoundLogger
 
@@ -23,7 +24,7 @@ from aqe_plugin.render.messages import say
 
 def serve_for_good(
     source: str,
-    checkpoint: Path,
+    checkpoint: Path | None,
     *,
     port: int,
     address: str,
@@ -40,19 +41,23 @@ def serve_for_good(
 
     Args:
         source: a folder of event logs, its address in a Hadoop file system, or the address of a History Server.
+        checkpoint: the file that keeps what was counted; without it, nothing is kept.
         applications: how many applications, the latest, have metrics of their own.
         every_seconds: from the end of one read to the start of the next.
         schedule: when to tune, and with which command; ``None`` for never.
         hadoop_conf: ``KEY=VALUE`` for Hadoop's file systems.
         access: the rights for requests to a History Server.
     """
-    log, stop, path = stderr_log(), threading.Event(), checkpoint.resolve()
+    log, stop = stderr_log(), threading.Event()
     conf = conf_of(hadoop_conf)
     if not is_url(source):
         require_folder(source)
     with ExitStack() as held:
         held.enter_context(on_signals(lambda *_: stop.set()))
-        stored = held.enter_context(opened(checkpoint, _name_of(source)))
+        if checkpoint is None:
+            checkpoint = Path(held.enter_context(TemporaryDirectory(prefix="aqe-plugin-run-"))) / "checkpoint.db"
+        path = checkpoint.resolve()
+        stored = held.enter_context(opened(path, _name_of(source)))
         tally = Tally(applications)
         stored.restore(tally)
         if is_url(source):

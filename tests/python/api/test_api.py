@@ -145,7 +145,7 @@ def test_a_table_that_an_older_jar_lacks_is_refused_with_what_to_do(table: str) 
         getattr(aqe, table)()
     assert str(error.value) == (
         f"The plugin's jar in this session's application is older than aqe_{table}(). "
-        "Start the application with the jar of this package: --jars $(aqe-plugin jar-path)."
+        "Start the application with the jar of this package: --jars $(aqe-plugin path jar)."
     )
 
 

@@ -1,4 +1,4 @@
-"""``install``, ``status``, ``rollback``, ``uninstall`` and ``history`` as a user meets them."""
+"""``install``, ``check``, ``rollback``, ``uninstall`` and ``history`` as a user meets them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from aqe_plugin.install.jars import PACKAGE_VERSION
 from commands import Answer
+from conf_states import state_of
 from samples import COMPRESS, write_log
 
 JAR = f"aqe-plugin-spark-4.1-{PACKAGE_VERSION}.jar"
@@ -60,7 +61,7 @@ def test_no_command_shows_a_secret_of_the_conf(conf: Path, jar: str, answer: Ans
     told = [answer("install", *target, "--jar", jar, "--format", output)]
     told += [answer("install", *target, "--jar", jar, *made)]
     told += [answer(command, *target, "--format", output) for command in ("uninstall", "rollback")]
-    told += [answer("history", *target), answer("history", *target, "--format", "json"), answer("status", *target)]
+    told += [answer("history", *target), answer("history", *target, "--format", "json"), answer("check", *target)]
     assert "S3CRET" not in "".join(out + err for _, out, err in told)
     assert "S3CRET" not in (conf.parent / ".aqe-plugin" / conf.name / "journal.jsonl").read_text()
     assert {code for code, _, _ in told} == {0}
@@ -105,16 +106,16 @@ def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, 
         "",
         f"Nothing to do: {conf} is as install would leave it.\n",
     )
-    code, out, _ = answer("status", *target)
+    code, out, _ = answer("check", *target)
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()[:4]] == ["file", "plugin", "jar", "mode"]
+    assert [line.split()[1] for line in out.splitlines()] == ["conf", "plugin", "jar", "mode"]
     assert f"{jar} (version {PACKAGE_VERSION}, for Spark 4.1, exists)" in out
 
     assert answer("install", *target, "--jar", jar, "--mode", "apply", "--yes")[0] == 0
     assert answer("rollback", *target, "--yes")[0] == 0
-    assert json.loads(answer("status", *target, "--format", "json")[1])["mode"] == "observe"
+    assert state_of(conf).mode == "observe"
     assert answer("install", *target, "--jar", jar, "--mode", "off", "--yes")[0] == 0
-    assert json.loads(answer("status", *target, "--format", "json")[1])["mode"] == "off"
+    assert state_of(conf).mode == "off"
     assert answer("rollback", *target, "--yes")[0] == 0
     assert answer("uninstall", *target, "--yes")[0] == 0
     assert conf.read_bytes() == before
@@ -208,17 +209,17 @@ def test_json_shows_the_changes_and_whether_they_were_made(conf: Path, jar: str,
     assert (again["applied"], again["nothingToDo"], again["changes"]) == (False, True, [])
 
 
-def test_spark_home_and_the_environment_name_the_file(
+def test_sparks_folder_and_the_environment_name_the_file(
     tmp_path: Path, jar: str, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "spark" / "conf").mkdir(parents=True)
     made = tmp_path / "spark" / "conf" / "spark-defaults.conf"
-    assert answer("install", "--spark-home", str(tmp_path / "spark"), "--jar", jar, "--yes")[0] == 0
+    assert answer("install", "--target", str(tmp_path / "spark"), "--jar", jar, "--yes")[0] == 0
     assert made.is_file()
     monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
-    assert answer("status")[1].splitlines()[1].split() == ["plugin", "installed"]
+    assert "install, done" in answer("history")[1]
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert str(tmp_path / "spark-defaults.conf") in answer("status")[1]
+    assert str(tmp_path / "spark-defaults.conf") in answer("history")[2]
 
 
 def test_install_takes_the_jar_for_the_spark_of_the_conf(
@@ -235,33 +236,33 @@ def test_install_takes_the_jar_for_the_spark_of_the_conf(
         return tmp_path / JAR
 
     monkeypatch.setattr("aqe_plugin.install.chosen_jar.jar_for", picked)
-    answer("install", "--spark-home", str(home))
+    answer("install", "--target", str(home))
     answer("install", "--target", str(home / "conf" / "spark-defaults.conf"))
-    answer("install", "--spark-home", str(home), "--spark", "4.1")
+    answer("install", "--target", str(home), "--spark", "4.1")
     assert asked == ["4.0.5", "4.0.5", "4.1"]
 
 
-def test_status_of_a_conf_without_the_plugin_is_not_an_error(conf: Path, answer: Answer) -> None:
-    code, out, _ = answer("status", "--target", str(conf))
-    assert (code, out.splitlines()[1].split()) == (0, ["plugin", "not", "installed"])
+def test_a_check_of_a_conf_without_the_plugin_is_not_an_error(conf: Path, answer: Answer) -> None:
+    code, out, _ = answer("check", "--target", str(conf))
+    assert (code, out.splitlines()[1].split()[:4]) == (0, ["remark", "plugin", "not", "installed."])
 
 
-def test_status_flags_unknown_keys_bad_values_and_a_missing_jar(conf: Path, jar: str, answer: Answer) -> None:
+def test_a_check_flags_unknown_keys_bad_values_and_a_missing_jar(conf: Path, jar: str, answer: Answer) -> None:
     answer("install", "--target", str(conf), "--jar", jar, "--yes")
     conf.write_text(conf.read_text() + "spark.aqePlugin.filter.maxBytes 9g\nspark.aqePlugin.filer.maxBytes 1m\n")
-    code, out, _ = answer("status", "--target", str(conf))
+    code, out, _ = answer("check", "--target", str(conf))
     assert code == 5
     assert "not allowed: expected a number of bytes from 1k to 1g" in out
     assert "unknown key, the plugin ignores it; did you mean spark.aqePlugin.filter.maxBytes?" in out
     Path(jar).unlink()
-    code, out, _ = answer("status", "--target", str(conf))
+    code, out, _ = answer("check", "--target", str(conf))
     assert code == 3
-    assert f"problem {jar} does not exist: every application fails to start." in out
+    assert f"{jar} does not exist: every application fails to start." in out
 
 
-def test_status_shows_hostile_text_as_text(conf: Path, answer: Answer) -> None:
+def test_a_check_shows_hostile_text_as_text(conf: Path, answer: Answer) -> None:
     conf.write_bytes(b"spark.aqePlugin.x a\x1b[31m[red]\xff\n")
-    _, out, _ = answer("status", "--target", str(conf))
+    _, out, _ = answer("check", "--target", str(conf))
     assert "a\\x1b[31m[red]\\udcff" in out
 
 
@@ -273,15 +274,11 @@ def test_history_of_an_untouched_file_says_so(conf: Path, answer: Answer) -> Non
 
 
 def test_without_a_target_the_error_asks_for_one(answer: Answer) -> None:
-    code, out, err = answer("status")
-    assert (code, out) == (5, "")
-    assert err == (
-        "Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: give --target FILE (spark-defaults.conf, or a "
-        "Kubernetes file in YAML) or --spark-home FOLDER.\n"
-    )
+    code, out, err = answer("history")
+    assert (code, out, "--target" in err) == (5, "", True)
 
 
-@pytest.mark.parametrize("command", ["install", "status", "verify", "rollback", "uninstall"])
+@pytest.mark.parametrize("command", ["install", "check", "rollback", "uninstall"])
 def test_a_folder_instead_of_a_file_gives_one_line(command: str, tmp_path: Path, answer: Answer) -> None:
     code, _, err = answer(command, "--target", str(tmp_path))
     assert code == 4
@@ -297,11 +294,6 @@ def test_an_event_log_is_refused_as_a_target(codec: str, jar: str, tmp_path: Pat
     assert err == f"{log}: an event log, not a conf. Give spark-defaults.conf, or a Kubernetes file in YAML.\n"
 
 
-def test_a_missing_spark_home_gives_one_line(answer: Answer) -> None:
-    message = "/no/spark: no such folder; --spark-home is the folder that Spark was unpacked to.\n"
-    assert answer("install", "--spark-home", "/no/spark") == (4, "", message)
-
-
 def test_an_unknown_spark_line_gives_one_line(conf: Path, answer: Answer) -> None:
     code, _, err = answer("install", "--target", str(conf), "--spark", "3.1")
     assert code == 3
@@ -313,7 +305,7 @@ def test_a_missing_or_foreign_jar_gives_one_line(conf: Path, tmp_path: Path, ans
     assert answer("install", "--target", str(conf), "--jar", gone) == (
         3,
         "",
-        f"{gone}: no such file. Give --jar with the path of a jar; `aqe-plugin jar-path` names ours.\n",
+        f"{gone}: no such file. Give --jar with the path of a jar; `aqe-plugin path jar` names ours.\n",
     )
     Path(other).touch()
     assert answer("install", "--target", str(conf), "--jar", other) == (
@@ -321,7 +313,7 @@ def test_a_missing_or_foreign_jar_gives_one_line(conf: Path, tmp_path: Path, ans
         "",
         (
             f"{other}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar). "
-            "`aqe-plugin jar-path` prints the one of this package.\n"
+            "`aqe-plugin path jar` prints the one of this package.\n"
         ),
     )
 
@@ -349,7 +341,7 @@ def test_a_manifest_needs_a_jar_of_its_image(tmp_path: Path, answer: Answer) -> 
         '    spark.aqePlugin.mode: "observe"\n'
         "  type",
     )
-    assert "not on this machine, so not checked" in answer("status", "--target", str(path))[1]
+    assert "not on this machine, so not checked" in answer("check", "--target", str(path))[1]
     answer("uninstall", "--target", str(path), "--yes")
     assert path.read_text() == MANIFEST
 
@@ -357,10 +349,10 @@ def test_a_manifest_needs_a_jar_of_its_image(tmp_path: Path, answer: Answer) -> 
 def test_malformed_yaml_and_a_manifest_of_another_kind_are_one_line(tmp_path: Path, answer: Answer) -> None:
     path = tmp_path / "app.yaml"
     path.write_text("a: [\n")
-    code, _, err = answer("status", "--target", str(path))
+    code, _, err = answer("check", "--target", str(path))
     assert (code, len(err.splitlines()), ": not YAML: " in err) == (4, 1, True)
     path.write_text("kind: Deployment\n")
-    code, _, err = answer("status", "--target", str(path))
+    code, _, err = answer("check", "--target", str(path))
     assert (code, err.startswith(f"{path}: holds Deployment; expected a SparkApplication")) == (4, True)
 
 
@@ -378,7 +370,7 @@ def test_a_missing_folder_is_exit_code_4(tmp_path: Path, jar: str, answer: Answe
     assert err.startswith(f"{tmp_path / 'no'}: no such folder. ")
 
 
-@pytest.mark.parametrize("command", ["status", "verify", "rollback", "uninstall", "history"])
+@pytest.mark.parametrize("command", ["check", "rollback", "uninstall", "history"])
 def test_no_command_takes_a_missing_folder_for_an_untouched_conf(command: str, tmp_path: Path, answer: Answer) -> None:
     code, out, err = answer(command, "--target", str(tmp_path / "no" / "spark-defaults.conf"))
     assert (code, out, err.startswith(f"{tmp_path / 'no'}: no such folder. ")) == (4, "", True), err
@@ -396,7 +388,7 @@ def test_install_says_when_spark_will_not_read_the_file_that_it_makes(
     assert "a new file" not in answer(*words, "--mode", "apply")[1]
 
 
-@pytest.mark.parametrize("command", ["install", "status", "verify", "rollback", "uninstall", "history"])
+@pytest.mark.parametrize("command", ["install", "check", "rollback", "uninstall", "history"])
 def test_every_command_has_help(command: str, answer: Answer) -> None:
     code, out, _ = answer(command, "--help")
     assert (code, "Usage:" in out, "--target" in out) == (0, True, True)
@@ -411,24 +403,24 @@ def test_every_command_has_help(command: str, answer: Answer) -> None:
     ],
 )
 def test_an_address_that_is_none_is_no_file(address: str, why: str, answer: Answer) -> None:
-    code, _, err = answer("status", "--target", address)
+    code, _, err = answer("check", "--target", address)
     assert (code, why in err, "hunter2" in err) == (5, True, False), err
 
 
 def test_a_file_that_is_no_text_is_no_conf(conf: Path, answer: Answer) -> None:
     conf.write_bytes(bytes(range(256)))
-    assert answer("status", "--target", str(conf)) == (
+    assert answer("check", "--target", str(conf)) == (
         4,
         "",
         f"{conf}: not a text. Give spark-defaults.conf, or a Kubernetes file in YAML.\n",
     )
 
 
-def test_verify_of_a_conf_without_the_plugin_starts_nothing(
+def test_a_real_run_of_a_conf_without_the_plugin_starts_nothing(
     conf: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, out, err = answer("verify", "--target", str(conf))
+    code, out, err = answer("check", "--run", "--target", str(conf))
     assert (code, "Starting Spark" in err) == (3, False), err
-    assert "the plugin is not installed in it" in out
+    assert "not installed" in out
     conf.unlink()
-    assert "the plugin is not installed in it, as it does not exist" in answer("verify", "--target", str(conf))[1]
+    assert "does not exist" in answer("check", "--run", "--target", str(conf))[1]

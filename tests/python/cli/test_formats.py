@@ -17,16 +17,14 @@ from commands import Answer
 EVERY = ("table", "json", "conf", "diff", "patch")
 KNOWN = {
     "explain": ("table", "json"),
-    "doctor": ("table", "json"),
-    "verify": ("table", "json"),
+    "check": ("table", "json"),
     "install": ("table", "json", "diff", "patch"),
-    "status": ("table", "json"),
     "rollback": ("table", "json", "diff", "patch"),
     "uninstall": ("table", "json", "diff", "patch"),
     "history": ("table", "json"),
     "recommend": ("table", "json", "conf"),
     "rollout": ("table", "json", "patch"),
-    "config-show": ("table", "json"),
+    "config": ("table", "json"),
 }
 
 
@@ -42,15 +40,15 @@ def test_a_format_that_makes_no_sense_is_refused_with_those_that_do(
     command: str, known: tuple[str, ...], answer: Answer
 ) -> None:
     for wrong in (*(one for one in EVERY if one not in known), "xml"):
-        code, out, err = answer(*command.split("-"), "--format", wrong)
+        code, out, err = answer(command, "--format", wrong)
         assert (code, out) == (2, "")
         assert all(f"'{one}'" in err for one in known)
 
 
 @pytest.mark.process
 def test_checks_as_json_are_those_of_the_table(answer: Answer) -> None:
-    code, table, _ = answer("doctor", "--no-session")
-    as_json = answer("doctor", "--no-session", "--format", "json")
+    code, table, _ = answer("check")
+    as_json = answer("check", "--format", "json")
     told = [json.loads(line) for line in as_json[1].splitlines()]
     assert as_json[0] == code
     assert [f"{one['verdict']:<8}{one['name']:<10}{one['found']}" for one in told] == table.splitlines()
@@ -59,8 +57,8 @@ def test_checks_as_json_are_those_of_the_table(answer: Answer) -> None:
 def test_text_is_never_colored_wrapped_or_read_as_markup(tmp_path: Path, answer: Answer) -> None:
     path = tmp_path / f"{'long-' * 30}[red].conf"
     path.write_text("spark.aqePlugin.mode [bo\\u001bld]\n")
-    told = json.loads(answer("status", "--target", str(path), "--format", "json")[1])
-    assert told["file"] == str(path)
+    told = json.loads(answer("check", "--target", str(path), "--format", "json")[1].splitlines()[0])
+    assert told["found"] == str(path)
 
 
 def test_a_table_in_a_pipe_is_not_wrapped_whatever_the_width(
@@ -71,7 +69,7 @@ def test_a_table_in_a_pipe_is_not_wrapped_whatever_the_width(
     monkeypatch.setenv("COLUMNS", "80")
     jar = f"local:///opt/aqe-plugin-spark-4.1-{__version__}.jar"
     _, proposed, _ = answer("install", "--target", str(conf), "--jar", jar)
-    _, shown, _ = answer("config", "show")
+    _, shown, _ = answer("config")
     row = next(line for line in proposed.splitlines() if line.strip().startswith("spark.jars "))
     assert (row.count("/opt/lib/acme-19.jar"), jar in row) == (2, True)
     rows = [line for line in shown.splitlines()[3:] if line.strip()]

@@ -88,11 +88,11 @@ def _raise(error: Exception) -> Any:
 
 def test_every_option_that_is_a_path_is_relative_to_the_settings_file(toml: Path) -> None:
     paths = {one.name for one in EVERY if one.option.metavar == PATH}
-    assert paths == {"target", "spark-home", "checkpoint", "event-log", "jar", "output", "plot", "values"}
-    toml.write_text('target = "conf/a.conf"\n[verify]\njar = "/abs/a.jar"\n')
+    assert paths == {"target", "checkpoint", "event-log", "jar", "output", "plot", "values"}
+    toml.write_text('target = "conf/a.conf"\n[check]\njar = "/abs/a.jar"\n')
     settings = found({}, toml)
     assert settings["install", "target"].value == f"{toml.parent}/conf/a.conf"
-    assert settings["verify", "jar"].value == "/abs/a.jar"
+    assert settings["check", "jar"].value == "/abs/a.jar"
     address = "kubernetes:ns/ConfigMap/c"
     toml.write_text(f'target = "{address}"\n')
     assert found({}, toml)["install", "target"].value == address
@@ -124,14 +124,14 @@ def test_the_environment_wins_over_the_file_and_one_command_over_all(toml: Path)
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("EXPORT__PORT", "99999", 'EXPORT__PORT = "99999" is not allowed: .*65535'),
-        ("EXPORT__PORT", "nine", 'EXPORT__PORT = "nine" is not allowed: expected a whole number'),
+        ("RUN__PORT", "99999", 'RUN__PORT = "99999" is not allowed: .*65535'),
+        ("RUN__PORT", "nine", 'RUN__PORT = "nine" is not allowed: expected a whole number'),
         ("INSTALL__MODE", "on", "INSTALL__MODE = \"on\" is not allowed: 'on' is not one of 'off', 'observe', 'apply'"),
         ("INSTALL__YES", "maybe", 'INSTALL__YES = "maybe" is not allowed: expected true or false'),
         ("MAX_STEP", "inf", 'MAX_STEP = "inf" is not allowed: .*10'),
         ("MAX_STEP", "nan", 'MAX_STEP = "nan" is not allowed: .*10'),
-        ("EXPROT__PORT", "1", r"EXPROT__PORT: no such setting; did you mean AQE_PLUGIN__EXPORT__PORT\?"),
-        ("ZZZ", "1", r"ZZZ: no such setting; aqe-plugin config show lists every setting\."),
+        ("RNU__PORT", "1", r"RNU__PORT: no such setting; did you mean AQE_PLUGIN__RUN__PORT\?"),
+        ("ZZZ", "1", r"ZZZ: no such setting; aqe-plugin config lists every setting\."),
         ("ROLLOUT__SET", "x=1", r'ROLLOUT__SET = "x=1" is not allowed: expected a list such as \["a", "b"\]\.'),
     ],
 )
@@ -142,17 +142,17 @@ def test_a_wrong_variable_is_refused_with_what_is_allowed(variable: str, value: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[export]\nport = 99999", r'\[export\] port = "99999" is not allowed: .*65535'),
-        ("[export]\nport = true", r'\[export\] port = "True" is not allowed: expected a whole number'),
-        ("export.port = 99999", r'\[export\] port = "99999" is not allowed: .*65535'),
+        ("[run]\nport = 99999", r'\[run\] port = "99999" is not allowed: .*65535'),
+        ("[run]\nport = true", r'\[run\] port = "True" is not allowed: expected a whole number'),
+        ("run.port = 99999", r'\[run\] port = "99999" is not allowed: .*65535'),
         ("max-step = nan", r'max-step = "nan" is not allowed: .*10'),
-        ("[export]\nprot = 1", r"\[export\] prot: no such setting; did you mean \[export\] port\?"),
-        ("[exprot]\nport = 1", r"\[exprot\] port: no such setting; did you mean \[export\] port\?"),
+        ("[run]\nprot = 1", r"\[run\] prot: no such setting; did you mean \[run\] port\?"),
+        ("[rnu]\nport = 1", r"\[rnu\] port: no such setting; did you mean \[run\] port\?"),
         ("max_step = 2", r"max_step: no such setting; did you mean max-step\?"),
         ("yes = true", r"yes: no such setting; did you mean \[\w+\] yes\?"),
         ("[rollout]\nset = 'x=1'", r'\[rollout\] set = "x=1" is not allowed: expected a list such as \["a", "b"\]\.'),
-        ("[export.port]\nx = 1", r'\[export\] port = {"x": 1} is not allowed: expected one value\.'),
-        ("[export]\naddress = ['a']", r'\[export\] address = \["a"\] is not allowed: expected one value\.'),
+        ("[run.port]\nx = 1", r'\[run\] port = {"x": 1} is not allowed: expected one value\.'),
+        ("[run]\naddress = ['a']", r'\[run\] address = \["a"\] is not allowed: expected one value\.'),
     ],
 )
 def test_a_wrong_key_of_the_file_is_refused_with_its_table(text: str, message: str, toml: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_wrong_key_of_the_file_is_refused_with_its_table(text: str, message: s
 
 
 def test_a_file_that_is_not_toml_is_refused_with_the_place(toml: Path) -> None:
-    toml.write_text("[export]\nport = \n")
+    toml.write_text("[run]\nport = \n")
     assert re.match(rf"{re.escape(str(toml))}: not TOML: .*line 2", refused({}, toml))
     toml.write_bytes(b"a = '\xff'")
     assert re.match(rf"{re.escape(str(toml))}: not TOML: .*position 5", refused({}, toml))
@@ -186,41 +186,29 @@ def test_an_option_wins_over_environment_and_file_in_a_real_command(
         path.touch()
 
     def target(*words: str) -> str:
-        code, out, err = answer("status", "--format", "json", *words)
+        code, out, err = answer("check", "--format", "json", *words)
         assert code == 0, err
-        return str(json.loads(out)["file"])
+        return str(json.loads(out.splitlines()[0])["found"])
 
     file.write_text(f'target = "{names["file"]}"\n')
     assert target() == str(names["file"])
     monkeypatch.setenv("AQE_PLUGIN__TARGET", str(names["variable"]))
     assert target() == str(names["variable"])
     assert target("--target", str(names["flag"])) == str(names["flag"])
-    file.write_text('[status]\nformat = "conf"\n')
-    assert answer("status")[1] == ""
-
-
-def test_a_spark_home_on_the_command_line_wins_over_a_target_that_is_set(
-    file: Path, tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file.write_text('target = "/elsewhere.conf"\n')
-    for words in (("--spark-home", str(tmp_path)), (f"--spark-home={tmp_path}",)):
-        status = json.loads(answer("status", "--format", "json", *words)[1])
-        assert status["file"] == str(tmp_path / "conf" / "spark-defaults.conf")
-    monkeypatch.setenv("AQE_PLUGIN__SPARK_HOME", str(tmp_path))
-    assert json.loads(answer("status", "--format", "json")[1])["file"].startswith(str(tmp_path))
+    file.write_text('[check]\nformat = "conf"\n')
+    assert answer("check")[1] == ""
 
 
 def test_config_show_says_what_sets_each_value(file: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
-    file.write_text("[export]\nport = 9000\n")
-    monkeypatch.setenv("AQE_PLUGIN__EXPORT__ADDRESS", "::1")
-    shown = [json.loads(line) for line in answer("config", "show", "export", "--format", "json")[1].splitlines()]
-    assert [(one["setting"], one["value"], one["from"], one["where"]) for one in shown] == [
-        ("export.port", "9000", "file", f"{file}: [export] port"),
-        ("export.address", "::1", "environment", "AQE_PLUGIN__EXPORT__ADDRESS"),
-        ("export.applications", 100, "default", None),
-        ("export.hadoop-conf", None, "default", None),
+    file.write_text("[run]\nport = 9000\n")
+    monkeypatch.setenv("AQE_PLUGIN__RUN__ADDRESS", "::1")
+    shown = [json.loads(line) for line in answer("config", "run", "--format", "json")[1].splitlines()]
+    assert [(one["setting"], one["value"], one["from"], one["where"]) for one in shown][2:5] == [
+        ("run.port", "9000", "file", f"{file}: [run] port"),
+        ("run.address", "::1", "environment", "AQE_PLUGIN__RUN__ADDRESS"),
+        ("run.applications", 100, "default", None),
     ]
-    code, out, _ = answer("config", "show")
+    code, out, _ = answer("config")
     assert code == 0
     assert all(f"{one.command}.{one.name}" in out for one in EVERY)
 
@@ -235,20 +223,20 @@ def test_config_show_hides_every_secret(answer: Answer, monkeypatch: pytest.Monk
         monkeypatch.setenv(f"AQE_PLUGIN__{name}", value)
     for words in ((), ("--format", "json")):
         for command, secrets in (("run", 3), ("rollout", 2)):
-            code, out, _ = answer("config", "show", command, *words)
+            code, out, _ = answer("config", command, *words)
             assert (code, "hunter2" in out, "http://minio:9000" in out) == (0, False, True)
             assert out.count("(hidden)") == secrets
 
 
 def test_every_command_but_help_refuses_a_wrong_setting(file: Path, answer: Answer) -> None:
-    file.write_text("[export]\nport = 99999\n")
-    code, out, err = answer("config", "show")
+    file.write_text("[run]\nport = 99999\n")
+    code, out, err = answer("config")
     assert (code, out) == (5, "")
-    assert err.startswith(f'{file}: [export] port = "99999" is not allowed: ')
-    assert answer("export", "/x") == (5, "", err)
-    assert answer("export", "--help")[0] == 0
+    assert err.startswith(f'{file}: [run] port = "99999" is not allowed: ')
+    assert answer("run", "/x", "--no-checkpoint") == (5, "", err)
+    assert answer("run", "--help")[0] == 0
     file.unlink()
-    assert answer("config", "show", "exprot")[0] == 5
+    assert answer("config", "rnu")[0] == 5
 
 
 def test_a_settings_file_that_is_named_must_exist(
@@ -256,47 +244,44 @@ def test_a_settings_file_that_is_named_must_exist(
 ) -> None:
     named = tmp_path / "mine.toml"
     message = f"{named}: the settings file cannot be read (No such file or directory).\n"
-    assert answer("--config", str(named), "status") == (4, "", message)
-    assert answer("--config", str(named), "config", "show") == (4, "", message)
-    named.write_text('[status]\ntarget = "x.conf"\nformat = "json"\n')
-    assert json.loads(answer("--config", str(named), "status")[1])["file"] == str(tmp_path / "x.conf")
+    assert answer("--config", str(named), "check") == (4, "", message)
+    assert answer("--config", str(named), "config") == (4, "", message)
+    named.write_text('[check]\ntarget = "x.conf"\nformat = "json"\n')
+    assert json.loads(answer("--config", str(named), "check")[1].splitlines()[0])["found"].startswith(
+        str(tmp_path / "x.conf")
+    )
     monkeypatch.setenv("AQE_PLUGIN__CONFIG", str(named))
-    assert json.loads(answer("status")[1])["file"] == str(tmp_path / "x.conf")
+    assert str(tmp_path / "x.conf") in answer("check")[1]
 
 
 def test_jar_path_takes_its_version_from_the_settings_too(file: Path, answer: Answer) -> None:
-    file.write_text('[jar-path]\nspark = "four"\n')
-    code, _, err = answer("jar-path")
+    file.write_text('[path]\nspark = "four"\n')
+    code, _, err = answer("path", "jar")
     assert (code, err.partition(":")[0]) == (5, "'four' is not a Spark version")
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("command", [("jar-path", "--spark", "4.1"), ("jar-path",), ("completion", "bash")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("path", "jar", "--spark", "4.1"),
+        (
+            "path",
+            "jar",
+        ),
+    ],
+)
 def test_a_wrong_setting_of_another_command_stops_no_script(
     command: tuple[str, ...], file: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file.write_text('[run]\nstore = "gone.db"\n[jar-path]\nspark = "4.1"\n')
+    file.write_text('[run]\nstore = "gone.db"\n[path]\nspark = "4.1"\n')
     monkeypatch.setenv("AQE_PLUGIN__PORT", "99999")
     assert answer(*command)[0] == 0
 
 
-def test_a_target_on_the_command_line_puts_a_spark_home_setting_aside(
-    answer: Answer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for name, version in (("named", "4.1.3"), ("set", "4.0.4")):
-        (tmp_path / name / "conf").mkdir(parents=True)
-        (tmp_path / name / "RELEASE").write_text(f"Spark {version} built for Hadoop 3.4.1\n")
-    monkeypatch.setenv("AQE_PLUGIN__SPARK_HOME", str(tmp_path / "set"))
-    code, out, _ = answer("install", "--target", str(tmp_path / "named" / "conf" / "spark-defaults.conf"))
-    assert code == 0
-    assert "spark-4.1-" in out
-
-
 @pytest.mark.process
 def test_without_settings_a_command_imports_no_reader_of_toml(tmp_path: Path) -> None:
-    probe = (
-        "import sys\nfrom aqe_plugin.cli.main import main\ntry: main(['completion', 'bash'])\nexcept SystemExit: pass\n"
-    )
+    probe = "import sys\nfrom aqe_plugin.cli.main import main\ntry: main(['path', 'script'])\nexcept SystemExit: pass\n"
     probe += "print({'tomllib', 'tomli', 'kubernetes'} & set(sys.modules), file=sys.stderr)"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("AQE_PLUGIN__")}
     ran = subprocess.run(

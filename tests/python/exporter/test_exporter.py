@@ -15,10 +15,11 @@ from aqe_plugin import __version__
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.model import LimitChoice, LimitOutcome, PluginMode, Reason, Strategy
-from aqe_plugin.exporter import metrics, serve
+from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.histogram import Histogram
 from aqe_plugin.exporter.metrics import MetricType
 from aqe_plugin.exporter.tally import Tally
+from exporting import serve
 from samples import DECISION, OUTCOME, PASSED_ALL, decided, ended, inferred, limited, line, query_lines, write_log
 from scraping import scrape, value
 
@@ -199,12 +200,6 @@ def test_control_characters_in_a_file_name_are_logged_as_escapes(
 def test_an_invalid_host_name_is_an_error(tmp_path: Path) -> None:
     refused = pytest.raises(ConfError, match=r"Cannot listen on nonsense\.\.host: not the name of a machine\.")
     with refused, serve(str(tmp_path), 0, "nonsense..host"):
-        pass
-
-
-def test_export_refers_a_history_server_to_run() -> None:
-    refused = pytest.raises(EventLogError, match="export reads folders; `aqe-plugin run` watches a History Server")
-    with refused, serve("http://history:18080", 0):
         pass
 
 

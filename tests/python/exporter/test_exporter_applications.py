@@ -9,8 +9,9 @@ import pytest
 from prometheus_client.core import Exemplar, Timestamp
 
 from aqe_plugin.events.lines import ApplicationStarted
-from aqe_plugin.exporter import metrics, serve
+from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.tally import Tally
+from exporting import serve
 from samples import DECISION, FACTS, LOG_START, OUTCOME, decided, ended, line, query_lines, spark_line, write_log
 from scraping import scrape, scrape_openmetrics, value
 

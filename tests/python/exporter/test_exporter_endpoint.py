@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.exporter import serve, server, stderr_log
+from aqe_plugin.exporter import server, stderr_log
 from aqe_plugin.exporter.collector import EventLogCollector
 from aqe_plugin.exporter.tally import Tally
 from aqe_plugin.logs import FolderFollower, Record
-from commands import Answer
+from exporting import serve
 from samples import write_log
 
 
@@ -36,14 +33,6 @@ def test_the_daemon_is_healthy_and_ready_once_the_logs_are_read(tmp_path: Path) 
         assert ask(port, "/healthz") == ask(port, "/readyz") == (200, "ok\n")
         assert ask(port, "/metrics")[0] == 200
         assert ask(port, "/") == (200, "aqe-plugin: /metrics /healthz /readyz\n")
-
-
-def test_the_first_read_logs_its_start_and_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_log(tmp_path / "app-1")
-    with serve(str(tmp_path), 0):
-        began, done = capsys.readouterr().err.splitlines()
-    assert f'level=info event="reading the event logs" folder={tmp_path}' in began
-    assert 'level=info event="event logs read" files=1 seconds=0.' in done
 
 
 def test_an_unknown_path_answers_404(tmp_path: Path) -> None:
@@ -83,23 +72,6 @@ def test_while_the_logs_are_read_it_is_healthy_and_not_ready(tmp_path: Path, mon
         go_on.set()
         done.set()
         exporter.join()
-
-
-def test_a_signal_stops_the_daemon_while_it_reads_logs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer
-) -> None:
-    class Stopped(FolderFollower):
-        def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(30)
-            yield from super().poll()
-
-    before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(server, "FolderFollower", Stopped)
-    code, out, err = answer("export", str(tmp_path), "--port", "0")
-    assert (code, out) == (0, "")
-    assert "Serving" not in err
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_folder_that_could_not_be_read_yet_is_not_ready(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_an_object_that_is_gone_is_said_once_and_looked_for_again(
 def test_hadoop_conf_reaches_the_tuning_command_and_not_the_journal(tmp_path: Path) -> None:
     journal = tmp_path / "journal.jsonl"
     found = {"AQE_PLUGIN__HADOOP_CONF": '["fs.s3a.endpoint=http://minio:9000"]'}
-    words = ("config", "show", "recommend", "--format", "json")
+    words = ("config", "recommend", "--format", "json")
     with opened(tmp_path / "checkpoint.db", "logs") as kept:
         tuning = tuner.Tuner(tuner.Schedule(words, 3600, found), kept, journal, stderr_log())
         tuning.poll()
@@ -264,7 +264,6 @@ def test_rollouts_without_a_target_are_refused_at_the_start(
         ("SPARK_CONF_DIR", "conf", "conf/spark-defaults.conf"),
         ("SPARK_HOME", "spark", "spark/conf/spark-defaults.conf"),
         ("AQE_PLUGIN__ROLLOUT__TARGET", "mine.conf", "mine.conf"),
-        ("AQE_PLUGIN__ROLLOUT__SPARK_HOME", "", "conf/spark-defaults.conf"),
     ],
 )
 def test_rollouts_keep_the_target_that_the_daemon_found(

@@ -1,4 +1,4 @@
-"""The checks behind ``doctor``, ``verify`` and ``status``; a real session is in ``test_session_start``."""
+"""The checks behind ``check``; a real session is in ``test_session_start``."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from aqe_plugin.install.checks import (
     NOT_ADAPTIVE,
     Check,
     CheckVerdict,
-    conf_checks,
     deciding,
     key_checks,
+    loading,
     mode_set,
     nothing_decided,
-    plugin_loaded,
-    session_started,
 )
 from aqe_plugin.install.jars import JarStatus
-from aqe_plugin.install.session_probe import Probe, answer_file, read_answer
+from aqe_plugin.install.session_probe import Probe, answer_file, plugin_loaded, read_answer, session_started
 
 GOOD = Probe(
     spark_version="4.1.3",
@@ -102,7 +100,7 @@ def test_an_incomplete_report_of_a_session_is_ignored(tmp_path: Path, content: s
 def test_a_conf_fails_where_spark_would_not_load_the_plugin(
     listed: int, jars: tuple[JarStatus, ...], failed: list[str]
 ) -> None:
-    bad = [check for check in conf_checks(listed, jars) if not check.ok]
+    bad = [check for check in loading(listed, jars) if not check.ok]
     assert [check.name for check in bad] == failed
     assert all(check.fix for check in bad)
 

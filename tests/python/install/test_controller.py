@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.errors import ConflictError, TargetError, WriteError
-from aqe_plugin.install.checks import ADAPTIVE_KEY, AS_IF_OFF, NO_ADAPTIVE, NOT_ADAPTIVE, CheckVerdict
+from aqe_plugin.install.checks import ADAPTIVE_KEY, AS_IF_OFF, NO_ADAPTIVE, CheckVerdict
 from aqe_plugin.install.controller import carry_out, propose_install, propose_uninstall
-from aqe_plugin.install.health import verify
+from aqe_plugin.install.health import session_checks
 from aqe_plugin.install.journal import journal_of
-from aqe_plugin.install.status import status_of
 from conf_files import ACTOR, JAR, THEIRS, conf, install, rollback, uninstall
+from conf_states import state_of
 
 __all__ = ["conf"]
 
@@ -63,11 +63,11 @@ def test_a_newer_jar_of_the_same_line_replaces_the_older_one(conf: Path) -> None
 def test_install_creates_a_missing_file_and_uninstall_removes_it(tmp_path: Path) -> None:
     path = tmp_path / "spark-defaults.conf"
     install(path)
-    assert status_of(path).installed
+    assert state_of(path).installed
     uninstall(path)
     assert not path.exists()
     rollback(path)
-    assert status_of(path).installed
+    assert state_of(path).installed
     rollback(path)
     assert not path.exists()
 
@@ -75,33 +75,30 @@ def test_install_creates_a_missing_file_and_uninstall_removes_it(tmp_path: Path)
 def test_adaptive_execution_that_is_off_is_remarked_on_and_no_key_of_the_plugin(conf: Path) -> None:
     conf.write_text("spark.sql.adaptive.enabled false\n", encoding="utf-8")
     install(conf)
-    found = status_of(conf)
-    assert found.remarks == (f"{ADAPTIVE_KEY} = false: {NO_ADAPTIVE}.",)
-    assert [setting.key for setting in found.settings] == ["spark.aqePlugin.mode"]
+    found = state_of(conf)
+    assert (found.remarks, ADAPTIVE_KEY in found.failed) == ((f"false: {NO_ADAPTIVE}",), False)
 
 
 def test_an_adaptive_switch_that_spark_does_not_take_is_a_problem(conf: Path) -> None:
     conf.write_text("spark.sql.adaptive.enabled no\n", encoding="utf-8")
     install(conf)
-    found = status_of(conf)
-    assert (found.problems[-1], found.remarks) == (f"{ADAPTIVE_KEY} = no: {NOT_ADAPTIVE}.", ())
+    found = state_of(conf)
+    assert (ADAPTIVE_KEY in found.failed, found.remarks) == (True, ())
 
 
-def test_verify_starts_no_spark_that_would_hang(conf: Path) -> None:
+def test_no_spark_is_started_that_would_hang(conf: Path) -> None:
     conf.write_text("spark.sql.adaptive.enabled no\n", encoding="utf-8")
     install(conf)
-    checks = list(verify(conf, conf.parent, None, {}))
-    assert [(check.name, check.verdict) for check in checks] == [
-        ("conf", CheckVerdict.FAILED),
-        ("session", CheckVerdict.NOT_RUN),
-    ]
-    assert checks[1].found == f"not run because of {ADAPTIVE_KEY}"
+    (check,) = session_checks(conf, None, {})
+    assert (check.name, check.verdict) == ("session", CheckVerdict.NOT_RUN)
+    assert ADAPTIVE_KEY in check.found
 
 
-def test_a_value_that_is_not_allowed_is_remarked_on_as_switching_the_plugin_off(conf: Path) -> None:
+def test_a_value_that_is_not_allowed_fails_as_switching_the_plugin_off(conf: Path) -> None:
     conf.write_text("spark.aqePlugin.filter.maxPassRate 7\nspark.aqePlugin.filter.maxByte 1\n", encoding="utf-8")
     install(conf)
-    assert status_of(conf).remarks == (f"spark.aqePlugin.filter.maxPassRate: not allowed. {AS_IF_OFF}",)
+    fixes = {check.name: check.fix for check in state_of(conf).checks if "aqePlugin" in check.name and not check.ok}
+    assert fixes == {"spark.aqePlugin.filter.maxPassRate": AS_IF_OFF, "spark.aqePlugin.filter.maxByte": ""}
 
 
 def test_a_change_keeps_the_files_owner_mode_and_links(conf: Path) -> None:
@@ -115,7 +112,7 @@ def test_a_change_keeps_the_files_owner_mode_and_links(conf: Path) -> None:
     after = conf.stat()
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
     assert link.is_symlink()
-    assert status_of(link.resolve()).installed
+    assert state_of(link.resolve()).installed
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -283,7 +280,7 @@ def test_another_user_sees_the_status_and_that_the_journal_is_not_theirs(conf: P
     for parent in (conf.parent, *conf.parent.parents[:2]):
         parent.chmod(0o755)
     journal = journal_of(conf).folder / "journal.jsonl"
-    assert as_nobody(lambda: " ".join(status_of(conf).remarks)) == (
+    assert as_nobody(lambda: " ".join(state_of(conf).remarks)) == (
         f"{journal}: cannot be read (Permission denied). Run as a user who may read it. So whether a change was "
         "interrupted is not known."
     )

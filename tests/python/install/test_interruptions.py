@@ -22,9 +22,9 @@ from aqe_plugin.install.controller import (
     propose_uninstall,
 )
 from aqe_plugin.install.journal import Phase, journal_of
-from aqe_plugin.install.status import status_of
 from aqe_plugin.machine.disk import leftovers, lock
 from conf_files import ACTOR, JAR, THEIRS, conf, done, install, rollback, uninstall
+from conf_states import state_of
 
 __all__ = ["conf"]
 
@@ -85,9 +85,9 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_file(tmp_path: Path, actio
         states.add(found)
 
         # Looking at it works at once, and so does the next change, whichever state it was left in.
-        status_of(path)
+        state_of(path)
         install(path, "apply")
-        assert status_of(path).mode == "apply"
+        assert state_of(path).mode == "apply"
         journal = journal_of(path)
         assert journal.interrupted is None
         assert leftovers(path.parent) == leftovers(journal.folder / "backups") == []
@@ -104,7 +104,7 @@ def test_status_reports_an_interrupted_install_until_the_next_change(conf: Path)
         killed_at(step, lambda: carry_out(propose_install(conf, JAR, None), ACTOR))
         if journal_of(conf).interrupted is not None:
             break
-    (remark,) = [one for one in status_of(conf).remarks if one.startswith("install no. 1")]
+    (remark,) = [one for one in state_of(conf).remarks if one.startswith("install no. 1")]
     assert remark == (
         "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted; the file holds the old state, "
         "and the next change records that."
@@ -130,7 +130,7 @@ def test_an_interrupted_change_that_others_edited_since_is_known_by_its_keys(con
     interrupted_before_its_end_was_recorded(propose_install(conf, JAR, "apply"))
     with conf.open("a") as file:
         file.write("\nspark.executor.memory 4g\n")
-    assert any("holds the new state" in one for one in status_of(conf).remarks)
+    assert any("holds the new state" in one for one in state_of(conf).remarks)
     with pytest.raises(ConflictError, match=r"by somebody else: it differs in spark\.executor\.memory"):
         propose_rollback(conf, force=False)
     assert propose_rollback(conf, force=True).after == THEIRS
@@ -148,7 +148,7 @@ def test_an_interrupted_change_that_never_came_to_the_file_is_known_though_other
             break
     with conf.open("a") as file:
         file.write("\nspark.executor.memory 4g\n")
-    assert any("holds the old state" in one for one in status_of(conf).remarks)
+    assert any("holds the old state" in one for one in state_of(conf).remarks)
     with pytest.raises(StateError, match="nothing to roll back"):
         propose_rollback(conf, force=True)
 
@@ -157,7 +157,7 @@ def test_status_reports_damaged_lines_in_one_sentence(conf: Path) -> None:
     install(conf)
     with (journal_of(conf).folder / "journal.jsonl").open("a") as file:
         file.write("cut of\n")
-    (remark,) = status_of(conf).remarks
+    (remark,) = state_of(conf).remarks
     assert remark.endswith("damaged lines left out: 3.")
 
 
@@ -173,7 +173,7 @@ def test_a_full_disk_leaves_the_file_unchanged_and_gives_an_error(conf: Path, mo
             carry_out(proposal, ACTOR)
     assert conf.read_bytes() == THEIRS
     carry_out(proposal, ACTOR)
-    assert status_of(conf).installed
+    assert state_of(conf).installed
 
 
 def test_two_processes_cannot_change_one_file_at_once(conf: Path) -> None:

@@ -25,9 +25,9 @@ from aqe_plugin.install.controller import (
     propose_uninstall,
 )
 from aqe_plugin.install.journal import Phase, journal_of
-from aqe_plugin.install.status import status_of
 from aqe_plugin.machine.extras import install_command
 from commands import Answer
+from conf_states import state_of
 from live_objects import (
     ACTOR,
     APACHES,
@@ -67,8 +67,8 @@ def test_rollback_and_uninstall_restore_the_object(
     proposal = propose_install(store, JAR, None)
     assert api.objects[path] == before
     assert carry_out(proposal, ACTOR) == []
-    assert status_of(store).installed
-    assert status_of(store).mode == "observe"
+    assert state_of(store).installed
+    assert state_of(store).mode == "observe"
     assert api.objects[path] != before
     assert api.objects[path]["metadata"]["name"] == before["metadata"]["name"]
     assert propose_install(store, JAR, None).nothing_to_do
@@ -162,7 +162,7 @@ def test_another_users_concurrent_change_is_reported_and_kept(api: ApiServer, he
     assert api.objects[CONFIGMAP]["data"]["spark-defaults.conf"] == theirs
     assert [record.phase for record in journal_of(store).records] == [Phase.ABANDONED]
     carry_out(propose_install(store, JAR, None), ACTOR)
-    assert status_of(store).installed
+    assert state_of(store).installed
 
 
 def test_a_change_elsewhere_in_the_object_is_not_a_conflict(api: ApiServer, here: dict[str, str]) -> None:
@@ -171,7 +171,7 @@ def test_a_change_elsewhere_in_the_object_is_not_a_conflict(api: ApiServer, here
     carry_out(propose_install(store, JAR, None), ACTOR)
     assert patches(api) == [True, False, False]
     assert api.objects[APPLICATION]["status"] == {"applicationState": "COMPLETED"}
-    assert status_of(store).installed
+    assert state_of(store).installed
 
 
 def test_an_object_that_keeps_changing_is_given_up(api: ApiServer, here: dict[str, str]) -> None:
@@ -189,7 +189,7 @@ def test_without_the_extra_the_error_has_the_install_command(answer: Answer, mon
     for name in ("aqe_plugin.conf.stores.kubernetes_store", "aqe_plugin.conf.stores.api_server"):
         monkeypatch.delitem(sys.modules, name)
     message = f"A target on an API server needs the package kubernetes: {install_command('kubernetes')}.\n"
-    assert answer("status", "--target", "kubernetes:configmap/conf") == (3, "", message)
+    assert answer("check", "--target", "kubernetes:configmap/conf") == (3, "", message)
 
 
 def test_install_status_and_uninstall_work_on_an_application(
@@ -213,16 +213,17 @@ def test_install_status_and_uninstall_work_on_an_application(
     assert api.objects[APPLICATION] == before
     code, _, err = answer("install", *target, "--jar", JAR, "--yes")
     assert (code, err.startswith(f"Done: {name} is changed. The operator then restarts the application")) == (0, True)
-    told = json.loads(answer("status", *target, "--format", "json")[1])
-    assert (told["file"], told["installed"]) == (name, True)
+    told = [json.loads(line) for line in answer("check", *target, "--format", "json")[1].splitlines()]
+    assert [one["name"] for one in told if one["verdict"] == "ok"] == ["conf", "plugin", "jar", "mode"]
+    assert told[0]["found"] == name
     assert answer("uninstall", *target, "--yes")[0] == 0
     assert without_version(api.objects[APPLICATION]) == without_version(before)
     lines = answer("history", *target, "--format", "json")[1].splitlines()
     assert [json.loads(line)["action"] for line in lines] == ["install", "uninstall"]
     code, _, err = answer("install", *target)
     assert (code, "Spark runs in a container image" in err) == (5, True)
-    assert answer("status", "--target", "kubernetes:secret/x")[0] == 5
-    assert answer("status", "--target", "kubernetes:configmap/x")[0] == 4
+    assert answer("check", "--target", "kubernetes:secret/x")[0] == 5
+    assert answer("check", "--target", "kubernetes:configmap/x")[0] == 4
 
 
 # objects that a repository keeps

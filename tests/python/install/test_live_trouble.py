@@ -18,7 +18,7 @@ from aqe_plugin.install.controller import (
     propose_tuning,
 )
 from aqe_plugin.install.journal import Phase, journal_of
-from aqe_plugin.install.status import status_of
+from conf_states import state_of
 from live_objects import ACTOR, APPLICATION, CONFIGMAP, JAR, QUICK, THEIRS, here, opened, patches
 
 __all__ = ["here"]
@@ -53,7 +53,7 @@ def test_a_lost_answer_does_not_repeat_the_change(api: ApiServer, here: dict[str
     store = opened(here)
     api.loses_answers = 1
     carry_out(propose_install(store, JAR, None), ACTOR)
-    assert status_of(store).installed
+    assert state_of(store).installed
     assert [record.phase for record in journal_of(store).records] == [Phase.DONE]
 
 
@@ -62,7 +62,7 @@ def test_the_next_change_records_how_one_without_an_answer_ended(api: ApiServer,
     api.loses_answers = 3
     with pytest.raises(ClusterError, match="does not answer, asked 3 times"):
         carry_out(propose_install(store, JAR, None), ACTOR)
-    (remark,) = [one for one in status_of(store).remarks if "was interrupted" in one]
+    (remark,) = [one for one in state_of(store).remarks if "was interrupted" in one]
     assert "holds the new state" in remark
     said = carry_out(propose_tuning(store, {"spark.aqePlugin.mode": "off"}, "a test"), ACTOR)
     assert said == ["install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted and had been carried out"]
@@ -149,7 +149,7 @@ def test_an_application_that_the_jar_does_not_fit_is_refused(api: ApiServer, her
         propose_install(opened(here, "kubernetes:sparkapplication/nightly"), JAR, None)
     api.put(APPLICATION, spec={**spec, "sparkConf": {"spark.a": 1}})
     with pytest.raises(TargetError, match="sparkConf is not a map of keys to strings"):
-        status_of(opened(here, "kubernetes:sparkapplication/nightly"))
+        state_of(opened(here, "kubernetes:sparkapplication/nightly"))
     api.put(APPLICATION, spec=None)
     with pytest.raises(TargetError, match="the application has no spec"):
         opened(here, "kubernetes:sparkapplication/nightly")

@@ -13,9 +13,9 @@ from rich.console import Console
 from aqe_plugin.errors import ConflictError, StateError
 from aqe_plugin.install.controller import propose_rollback, propose_tuning, propose_uninstall
 from aqe_plugin.install.journal import Action, Phase, journal_of
-from aqe_plugin.install.status import status_of
 from aqe_plugin.render.control import print_proposal, proposal_json
 from conf_files import THEIRS, conf, done, install, rollback, uninstall
+from conf_states import state_of
 
 __all__ = ["conf"]
 
@@ -127,7 +127,7 @@ def test_an_incomplete_line_of_the_journal_is_skipped(conf: Path) -> None:
     path = journal_of(conf).folder / "journal.jsonl"
     path.write_bytes(path.read_bytes() + b'{"schemaVersion": 1, "num')
     assert journal_of(conf).damaged_lines == (3,)
-    assert any("damaged lines left out: 3" in remark for remark in status_of(conf).remarks)
+    assert any("damaged lines left out: 3" in remark for remark in state_of(conf).remarks)
     uninstall(conf)
     assert [record.phase for record in journal_of(conf).records] == [Phase.DONE, Phase.DONE]
 

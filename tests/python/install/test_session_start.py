@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 def test_doctor_passes_on_a_working_machine() -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "aqe_plugin", "doctor"], capture_output=True, text=True, timeout=400, check=False
+        [sys.executable, "-m", "aqe_plugin", "check", "--run"], capture_output=True, text=True, timeout=400, check=False
     )
     rows = [row.split(maxsplit=2) for row in ran.stdout.splitlines()]
     assert [row[:2] for row in rows] == [
@@ -81,7 +81,7 @@ def test_configure_in_a_jvm_without_the_jar_says_what_to_do(tmp_path: Path) -> N
     without_jar, running = submit(tmp_path, WITHOUT_JAR)
     assert without_jar == (
         "The JVM was started without the plugin's jar, which cannot be added now. In a notebook restart the "
-        "kernel; start a submitted application with spark-submit --jars $(aqe-plugin jar-path) "
+        "kernel; start a submitted application with spark-submit --jars $(aqe-plugin path jar) "
         "--conf spark.plugins=io.aqeplugin.AqePlugin (after the plugins you have)."
     )
     assert running == (

@@ -21,8 +21,8 @@ from aqe_plugin.install.controller import (
     propose_uninstall,
 )
 from aqe_plugin.install.journal import journal_of
-from aqe_plugin.install.status import status_of
 from commands import Answer
+from conf_states import state_of
 from live_objects import APPLICATION, CONFIGMAP, JAR, THEIRS, Machine, ann, bob, here, without_version
 
 __all__ = ["ann", "bob", "here"]
@@ -118,7 +118,7 @@ def test_an_uninstall_is_taken_back_with_entries_that_came_since(api: ApiServer,
     assert conf(api) == THEIRS
     api.put(CONFIGMAP, data={"spark-defaults.conf": THEIRS.replace("com.acme.P", "com.acme.P,com.acme.Q")})
     ann.rolls_back()
-    assert status_of(ann.opened()).installed
+    assert state_of(ann.opened()).installed
     assert "com.acme.P,com.acme.Q,io.aqeplugin.AqePlugin" in conf(api)
 
 
@@ -165,7 +165,7 @@ def test_a_machine_that_cannot_keep_records_can_look(ann: Machine, here: dict[st
     # A folder that cannot be made, also not by root.
     (tmp_path / "bob").symlink_to(tmp_path / "gone" / "away")
     bob = Machine(here, tmp_path / "bob")
-    assert status_of(bob.opened()).mode == "off"
+    assert state_of(bob.opened()).mode == "off"
     with pytest.raises(AqePluginError, match="cannot be created"):
         bob.tunes("mode", "observe")
 

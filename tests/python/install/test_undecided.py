@@ -106,7 +106,7 @@ def test_a_driver_with_a_properties_file_of_its_own_is_told_apart_by_its_real_ev
     assert (code, "it did not load the plugin (it has no spark.plugins): its conf is not" in err) == (4, True), err
     assert "--properties-file without --load-spark-defaults" in err
     assert answer("explain", str(loaded))[0] == 0
-    code, out, _ = answer("verify", "--target", str(conf), "--event-log", str(without))
+    code, out, _ = answer("check", "--run", "--target", str(conf), "--event-log", str(without))
     assert code == 3
     assert out.splitlines()[-1].startswith("failed  application ")
-    assert answer("verify", "--target", str(conf), "--event-log", str(loaded))[0] == 0
+    assert answer("check", "--run", "--target", str(conf), "--event-log", str(loaded))[0] == 0

@@ -10,7 +10,8 @@ import pytest
 
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.errors import SessionError, TargetError
-from aqe_plugin.install.health import spark_home_of, verify
+from aqe_plugin.install.checks import CheckVerdict
+from aqe_plugin.install.health import session_checks, spark_home_of
 from aqe_plugin.install.jars import jar_for
 from commands import Answer
 from tests.extent import cases, only_in_test_all
@@ -33,33 +34,33 @@ def outcomes(out: str) -> list[tuple[str, str]]:
     return [(line[:8].strip(), line[8:18].strip()) for line in out.splitlines()]
 
 
-ALL_OK = [("ok", name) for name in ("conf", "session", "plugin", "mode", "events", "deciding")]
+RAN = [("ok", name) for name in ("session", "plugin", "mode", "events", "deciding")]
 
 
 @pytest.mark.spark
-def test_verify_passes_after_install_and_fails_without_the_jar(tmp_path: Path, answer: Answer) -> None:
+def test_a_real_run_passes_after_install_and_fails_without_the_jar(tmp_path: Path, answer: Answer) -> None:
     target = tmp_path / "spark-defaults.conf"
     target.write_text("spark.master yarn\nspark.dynamicAllocation.enabled true\nspark.sql.ansi.enabled=true\n")
     assert answer("install", "--target", str(target), "--yes")[0] == 0
-    code, out, _ = answer("verify", "--target", str(target))
-    assert (code, outcomes(out)) == (0, ALL_OK)
+    code, out, _ = answer("check", "--run", "--target", str(target))
+    assert (code, outcomes(out)) == (0, [("ok", name) for name in ("conf", "plugin", "jar", "mode")] + RAN)
     assert "joins decided in mode observe: 1\n" in out
 
     broken = target.read_text().replace(str(jar_for("4.1")), "/gone/aqe-plugin-spark-4.1-0.1.0.jar")
     target.write_text(broken)
-    code, out, _ = answer("verify", "--target", str(target))
+    code, out, _ = answer("check", "--run", "--target", str(target))
     assert code == 3
-    assert outcomes(out)[:2] == [("failed", "conf"), ("failed", "session")]
+    assert [name for verdict, name in outcomes(out) if verdict == "failed"] == ["jar", "session"]
     assert "/gone/aqe-plugin-spark-4.1-0.1.0.jar does not exist" in out
 
 
 @only_in_test_all
 @pytest.mark.spark
-def test_verify_of_a_manifest_uses_a_local_copy_of_its_jar(tmp_path: Path, answer: Answer) -> None:
+def test_a_real_run_of_a_manifest_uses_a_local_copy_of_its_jar(tmp_path: Path, answer: Answer) -> None:
     target = tmp_path / "application.yaml"
     target.write_text(MANIFEST)
-    code, out, _ = answer("verify", "--target", str(target), "--jar", str(jar_for("4.1")))
-    assert (code, outcomes(out)) == (0, ALL_OK)
+    code, out, _ = answer("check", "--run", "--target", str(target), "--jar", str(jar_for("4.1")))
+    assert (code, outcomes(out)[-len(RAN) :]) == (0, RAN)
 
 
 @pytest.mark.spark
@@ -106,39 +107,32 @@ def test_java_parses_properties_like_the_package(tmp_path: Path) -> None:
         gateway.shutdown()
 
 
-def test_verify_starts_nothing_without_an_installed_plugin(tmp_path: Path) -> None:
+def test_a_real_run_starts_nothing_without_an_installed_plugin(tmp_path: Path) -> None:
     target = tmp_path / "spark-defaults.conf"
     target.write_text("spark.master yarn\n")
-    (check,) = verify(target, tmp_path, None, {})
-    assert (check.verdict.value, check.finding) == (
-        "failed",
-        f"{target}: the plugin is not installed in it. aqe-plugin install does that.",
-    )
+    (check,) = session_checks(target, None, {})
+    assert (check.verdict, check.name) == (CheckVerdict.FAILED, "session")
+    assert "aqe-plugin install" in check.fix
 
 
-def test_verify_of_an_image_asks_for_a_local_copy_of_its_jar(tmp_path: Path) -> None:
+def test_a_real_run_of_an_image_asks_for_a_local_copy_of_its_jar(tmp_path: Path) -> None:
     target = tmp_path / "application.yaml"
     target.write_text(MANIFEST)
-    with pytest.raises(TargetError) as error:
-        list(verify(target, tmp_path, None, {}))
-    assert str(error.value) == (f"{target}: {JAR} is not on this machine. Give --jar with a copy of it.")
+    with pytest.raises(TargetError, match="--jar"):
+        list(session_checks(target, None, {}))
 
 
-def test_verify_starts_the_given_spark_else_the_files_else_spark_home(tmp_path: Path) -> None:
-    for name in ("given", "own", "environment"):
+def test_a_real_run_starts_the_files_spark_else_spark_home(tmp_path: Path) -> None:
+    for name in ("own", "environment"):
         (tmp_path / name / "bin").mkdir(parents=True)
         (tmp_path / name / "bin" / "spark-submit").touch()
     target, elsewhere = tmp_path / "own" / "conf" / "spark-defaults.conf", tmp_path / "spark-defaults.conf"
     environment = {"SPARK_HOME": str(tmp_path / "environment")}
-    assert spark_home_of(target, tmp_path / "given", environment) == tmp_path / "given"
-    assert spark_home_of(target, None, environment) == tmp_path / "own"
-    assert spark_home_of(elsewhere, None, environment) == tmp_path / "environment"
-    assert (spark_home_of(elsewhere, None, {}) / "bin" / "spark-submit").is_file()
+    assert spark_home_of(target, environment) == tmp_path / "own"
+    assert spark_home_of(elsewhere, environment) == tmp_path / "environment"
+    assert (spark_home_of(elsewhere, {}) / "bin" / "spark-submit").is_file()
 
 
 def test_a_folder_without_spark_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SessionError) as error:
-        spark_home_of(tmp_path / "spark-defaults.conf", tmp_path, {})
-    assert str(error.value) == (
-        f"{tmp_path}: there is no bin/spark-submit in it. Give --spark-home, the folder that Spark was unpacked to."
-    )
+    with pytest.raises(SessionError, match="bin/spark-submit"):
+        spark_home_of(tmp_path / "spark-defaults.conf", {"SPARK_HOME": str(tmp_path)})

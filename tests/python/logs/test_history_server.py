@@ -306,7 +306,7 @@ def test_a_password_comes_from_the_environment_or_a_file_and_is_not_shown(
     settings.write_text('[run]\nhistory-password = "hunter2"\nhadoop-conf = ["fs.s3a.secret.key=hunter2", "a=b"]\n')
     monkeypatch.setenv("AQE_PLUGIN__RUN__HISTORY_TOKEN", "hunter2")
     for form in ("table", "json"):
-        code, out, err = answer("--config", str(settings), "config", "show", "run", "--format", form)
+        code, out, err = answer("--config", str(settings), "config", "run", "--format", form)
         assert (code, err) == (0, "")
         assert "hunter2" not in out
         assert "history-password" in out
@@ -315,7 +315,7 @@ def test_a_password_comes_from_the_environment_or_a_file_and_is_not_shown(
         ('history-password = ["hunter2"]', 'history-password = "(hidden)"'),
     ):
         settings.write_text(f"[run]\n{wrong}\n")
-        code, out, err = answer("--config", str(settings), "config", "show")
+        code, out, err = answer("--config", str(settings), "config")
         assert (code, out) == (5, "")
         assert err.startswith(f"{settings}: [run] {shown} is not allowed: expected ")
 

@@ -58,7 +58,7 @@ def test_recommend_finds_the_same_in_tables_and_in_logs(
     assert len(from_tables[1].splitlines()) == 8
 
 
-def test_apply_takes_the_same_steps_with_tables_and_with_logs(
+def test_rollout_takes_the_same_steps_with_tables_and_with_logs(
     command: Answer, spark: SparkSession, logs: Path, tables: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextmanager
@@ -102,7 +102,10 @@ def test_spark_submit_runs_a_job_with_only_the_script_and_the_jar(spark: SparkSe
     ask = [sys.executable, "-m", "aqe_plugin"]
     script, jar = (
         subprocess.run([*ask, *words], capture_output=True, text=True, check=True).stdout.strip()
-        for words in (("pipeline", "script-path"), ("jar-path",))
+        for words in (
+            ("path", "script"),
+            ("path", "jar"),
+        )
     )
     confs = ("spark.plugins=io.aqeplugin.AqePlugin", "spark.ui.enabled=false", "spark.sql.shuffle.partitions=2")
     submitted = [word for conf in confs for word in ("--conf", conf)]
@@ -147,11 +150,7 @@ def test_the_commands_report_their_work_and_what_is_missing(
     nowhere, empty = str(tmp_path / "nowhere"), str(tmp_path / "empty")
     for words, told in (
         (("ingest", nowhere, "--tables", empty), f"{nowhere}: no such file or folder."),
-        (("aggregate", "--tables", empty), f"{empty}: no tables of aqe-plugin there."),
-        (
-            ("report", "--tables", empty),
-            f"{empty}: no aggregates in this folder. `aqe-plugin pipeline aggregate` makes them.",
-        ),
+        (("report", "--tables", empty), f"{empty}: no tables of aqe-plugin there."),
     ):
         code, out, err = command("pipeline", *words)
         assert (code, out) == (4, "")

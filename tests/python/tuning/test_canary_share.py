@@ -57,10 +57,10 @@ def test_a_good_change_goes_to_a_share_then_to_all_without_canary_keys(
     assert kept == before.splitlines()
 
     target = ("--target", str(applications.target))
-    assert "queries by arm" not in answer("doctor", "--no-session", "--event-log", str(applications.logs))[1]
+    assert "queries by arm" not in answer("check", "--event-log", str(applications.logs))[1]
 
     applications.days(16)
-    doctor = answer("doctor", "--no-session", "--event-log", str(applications.logs))[1]
+    doctor = answer("check", "--event-log", str(applications.logs))[1]
     assert "queries by arm: " in " ".join(doctor.split())
     explained = answer("explain", str(applications.logs))[1]
     assert "[apply, canary]" in explained

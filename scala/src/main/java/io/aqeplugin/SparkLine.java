@@ -43,7 +43,7 @@ public final class SparkLine {
     if (!line.equals(compiledSpark)) {
       return Optional.of(
           "aqe-plugin: this jar is for Spark " + compiledSpark + " and this is Spark " + spark + ". Use the jar for " + line
-              + " (aqe-plugin jar-path --spark " + line + "). " + INACTIVE);
+              + " (aqe-plugin path jar --spark " + line + "). " + INACTIVE);
     }
     if (!of(scala).equals(compiledScala)) {
       return Optional.of(

@@ -20,7 +20,7 @@ class SparkLineSuite extends AnyFunSuite {
 
   test("for another supported line, the message names both lines and the right jar") {
     val message = SparkLine.mismatch("4.0.2", "2.13.16", "4.1", "2.13").toScala.getOrElse(fail("no message"))
-    assert(message.contains("for Spark 4.1") && message.contains("Spark 4.0.2") && message.contains("jar-path --spark 4.0"))
+    assert(message.contains("for Spark 4.1") && message.contains("Spark 4.0.2") && message.contains("path jar --spark 4.0"))
     assert(message.contains("is inactive"))
   }
 

@@ -40,7 +40,7 @@ object Faults {
   /** Logs an unknown key of the plugin, most likely a typing error, once. It does not count as a fault. */
   def unknownKey(key: String): Unit =
     if (isNew(key)) log.warn(
-      s"aqe-plugin: $key is not a key of the plugin and is ignored. AqePlugin(spark).status(), and `aqe-plugin status` for a conf file, name the " +
+      s"aqe-plugin: $key is not a key of the plugin and is ignored. AqePlugin(spark).check(), and `aqe-plugin check` for a conf file, name the " +
         "nearest key; docs/configuration.md lists all."
     )
 
