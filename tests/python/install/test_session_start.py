@@ -15,13 +15,14 @@ import aqe_plugin
 pytestmark = pytest.mark.spark
 
 
-def test_doctor_passes_on_a_working_machine() -> None:
+def test_a_check_passes_on_a_working_machine() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "aqe_plugin", "check", "--run"], capture_output=True, text=True, timeout=400, check=False
     )
     rows = [row.split(maxsplit=2) for row in ran.stdout.splitlines()]
     assert [row[:2] for row in rows] == [
-        ["ok", name] for name in ("Java", "PySpark", "jar", "classes", "session", "plugin", "mode", "events")
+        ["ok", name]
+        for name in ("Java", "PySpark", "jar", "classes", "session", "plugin", "mode", "events", "deciding")
     ], ran.stdout + ran.stderr
     assert rows[5][2] == "io.aqeplugin.AqePlugin and its rules are loaded"
     assert rows[6][2] == "apply"
