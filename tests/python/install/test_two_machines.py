@@ -82,7 +82,7 @@ def test_every_command_that_names_the_object_tells_of_the_other_machine(
     ann.tunes("mode", "off")
     for name, value in here.items():
         monkeypatch.setenv(name, value)
-    for command in ("status", "history", "uninstall"):
+    for command in ("check", "history", "uninstall"):
         assert (
             "changed by ann@host-ann at 2026-11-21T12:00:00+00:00."
             in answer(command, "--target", "kubernetes:cm/conf")[2]
