@@ -14,7 +14,8 @@ val connectShims = ExclusionRule("org.apache.spark", "spark-connect-shims_2.13")
 
 // The smoke tests alone: lines beside the primary one compile no other test in `make test`.
 val Smoke = config("smoke").extend(Test)
-val smokeSources = Seq("e2e/SmokeSuite", "e2e/PluginSession", "e2e/NeedsSession", "e2e/LocalFiles")
+val smokeSources =
+  Seq("e2e/SmokeSuite", "e2e/PluginSession", "e2e/NeedsSession", "e2e/LocalFiles", "observe/KnownExpressionsSuite")
 
 /** Real tables of other formats, for the tests and the benchmarks of the primary line. */
 def tableFormats(line: SparkLine): Seq[ModuleID] =
@@ -55,6 +56,7 @@ def sparkProject(line: SparkLine): Project =
         smokeSources.map(path => (ThisBuild / baseDirectory).value / "scala/src/test/scala/io/aqeplugin" / s"$path.scala"),
       Smoke / dependencyClasspath := (Compile / exportedProducts).value ++ (Test / externalDependencyClasspath).value,
       Smoke / fork := true,
+      Smoke / baseDirectory := (ThisBuild / baseDirectory).value,
       Smoke / javaOptions := (Test / javaOptions).value,
       Smoke / testOptions := (Test / testOptions).value,
       name := s"aqe-plugin-spark-${line.line}",

@@ -88,7 +88,7 @@ object JoinKey {
   })
 
   private def isComputable(key: Expression): Boolean =
-    key.deterministic && key.references.size == 1 && CheapExpression(key) && key.collect { case node => node }.size <= MaxNodes
+    key.deterministic && key.references.size == 1 && KnownExpressions.areCheap(key) && key.collect { case node => node }.size <= MaxNodes
 
   /** Whether the key of a row whose column is null is null. */
   def isNullOfNull(key: Expression): Boolean =

@@ -3,15 +3,12 @@ package io.aqeplugin.observe
 import scala.util.Try
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning
+import org.apache.spark.sql.catalyst.expressions.aggregate.{Average, Percentile, Sum}
 import org.apache.spark.sql.catalyst.util.StringUtils
-import org.apache.spark.sql.execution.ExecSubqueryExpression
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Whether an expression has a value for every possible row. Unknown expressions are assumed to throw.
+/** Whether an expression has a value for every possible row. Those that [[KnownExpressions]] lacks are assumed to throw, as functions of users, which may fail on a part of a group.
   *
   * An aggregate function counts as total if its value over any part of a group exists. Of sums, those do that would take billions of rows to
   * overflow; a sum of numbers as wide as its result may have a part that exceeds what the whole never reaches. A correlation fails where one
@@ -40,44 +37,21 @@ private[aqeplugin] object Total {
 
   /** Whether an expression has a value wherever its children have one. */
   def ofItself(expression: Expression): Boolean = expression match {
-    case _: UserDefinedExpression                                                                 => false
-    case function: AggregateFunction                                                              => ofParts(function)
-    case _: Attribute | _: Literal | _: Alias | _: SortOrder | _: Partitioning                    => true
-    case _: And | _: Or | _: Not | _: BinaryComparison | _: IsNull | _: IsNotNull                 => true
-    case _: In | _: InSet | _: Coalesce | _: If | _: CaseWhen                                     => true
-    case frame: SpecifiedWindowFrame                                                              => isWithoutArithmetic(frame)
-    case _: AggregateExpression                                                                   => true
-    case _: WindowExpression | _: WindowSpecDefinition | _: WindowFrame | _: WindowFunction       => true
-    case _: Substring | _: Concat | _: Upper | _: Lower | _: Collate | _: GetStructField          => true
-    case _: ResolvedCollation | _: CollationKey                                                   => true
-    case _: CreateArray | _: CreateNamedStruct                                                    => true
-    case _: TaggingExpression | _: UnscaledValue | _: MakeDecimal | _: NormalizeNaNAndZero        => true
-    case _: BloomFilterMightContain | _: XxHash64 | _: DynamicPruning | _: ExecSubqueryExpression => true
-    case _: StringPredicate | _: IsNaN | _: GetDateField | _: DateAdd | _: DateSub                => true
-    case Like(_, Literal(pattern, _), escape)                                                     => isPattern(pattern, escape)
+    case frame: SpecifiedWindowFrame          => isWithoutArithmetic(frame)
+    case Like(_, Literal(pattern, _), escape) => isPattern(pattern, escape)
     // What `show` makes of each column.
     case pretty: ToPrettyString                        => hasText(pretty.child.dataType)
     case cast: Cast                                    => widens(cast.child.dataType, cast.dataType)
     case number @ (_: Add | _: Subtract | _: Multiply) => hasRoom(number.dataType)
-    case _                                             => false
-  }
-
-  /** Functions of users, which are in no list of Spark's, may fail on a part of a group. */
-  private def ofParts(function: AggregateFunction): Boolean = function match {
-    case sum: Sum         => isNarrow(sum.child)
-    case average: Average =>
+    case sum: Sum                                      => isNarrow(sum.child)
+    case average: Average                              =>
       average.child.dataType match {
         case _: DecimalType => isNarrow(average.child)
         case summed         => summed.isInstanceOf[NumericType]
       }
-    case _: AggregateWindowFunction | _: Count | _: Min | _: Max | _: First | _: Last => true
-    case _: MaxMinBy | _: BitAggregate | _: Collect[_]                                => true
-    case _: StddevSamp | _: StddevPop | _: VarianceSamp | _: VariancePop              => true
     // Rows with a negative frequency fail the query.
-    case percentile: Percentile                            => percentile.frequencyExpression.isInstanceOf[Literal]
-    case _: HyperLogLogPlusPlus | _: ApproximatePercentile => true
-    case _: BloomFilterAggregate                           => true
-    case _                                                 => false
+    case percentile: Percentile => percentile.frequencyExpression.isInstanceOf[Literal]
+    case other                  => KnownExpressions.has(other, KnownExpressions.HasValue)
   }
 
   /** The bounds of a frame by range are the order key plus or minus an offset, which may overflow and is no expression of the operator. */

@@ -3,7 +3,6 @@ package io.aqeplugin.place
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
@@ -16,7 +15,8 @@ import org.apache.spark.sql.execution.window.{WindowExecBase, WindowGroupLimitEx
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.exec.{KeySketchExec, RuntimeFilterExec}
-import io.aqeplugin.observe.Total
+import io.aqeplugin.observe.{KnownExpressions, Total}
+import io.aqeplugin.observe.KnownExpressions.{OfSet, SameForEqual}
 import io.aqeplugin.storage.HiveScan
 
 /** Whether a second run of a plan gives the same rows, whatever order its input rows come in.
@@ -58,15 +58,13 @@ private[place] object Repeatable {
 
   /** Whether an expression has one value for all strings that their collation takes for equal. */
   private def isOfEqualStrings(expression: Expression): Boolean = expression match {
-    case _: Attribute | CollationKey(_: Attribute)                                                  => true
-    case _: Alias | _: SortOrder | _: Partitioning | _: IsNull | _: IsNotNull | _: BinaryComparison =>
-      expression.children.forall(isOfEqualStrings)
-    case _: And | _: Or | _: Not => expression.children.forall(isOfEqualStrings)
-    case other                   => !other.references.exists(column => contains(column.dataType, isCollated))
+    case _: Attribute | CollationKey(_: Attribute)          => true
+    case other if KnownExpressions.has(other, SameForEqual) => other.children.forall(isOfEqualStrings)
+    case other                                              => !other.references.exists(column => contains(column.dataType, isCollated))
   }
 
   private def keepsItsRows(plan: SparkPlan): Boolean = plan match {
-    case limit: WindowGroupLimitExec => isOfRanks(limit.rankLikeFunction)
+    case limit: WindowGroupLimitExec => KnownExpressions.has(limit.rankLikeFunction, OfSet)
     case window: WindowExecBase => window.windowExpression.forall(_.collectFirst { case w: WindowExpression => w }.forall(isRepeatable))
     case aggregate: BaseAggregateExec => aggregate.aggregateExpressions.forall(a => isOfSets(a.aggregateFunction))
     case other                        => isScan(other) || isOfRows(other)
@@ -102,7 +100,7 @@ private[place] object Repeatable {
 
   private def isRepeatable(window: WindowExpression): Boolean = window.windowFunction match {
     case AggregateExpression(function, _, _, _, _) => isOfSets(function) && isOfWholePartition(window.windowSpec.frameSpecification)
-    case function                                  => isOfRanks(function)
+    case function                                  => KnownExpressions.has(function, OfSet)
   }
 
   private def isOfWholePartition(frame: WindowFrame): Boolean = frame match {
@@ -110,22 +108,15 @@ private[place] object Repeatable {
     case _                                                               => false
   }
 
-  /** Functions that give tied rows the same value. */
-  private def isOfRanks(function: Expression): Boolean = function match {
-    case _: Rank | _: DenseRank | _: PercentRank | _: CumeDist => true
-    case _                                                     => false
-  }
-
   /** Aggregates that depend on the set of rows and not on their order. A sum of fractions does not qualify: it is rounded after each
     * row, as is an average of whole numbers, which Spark sums as doubles. Of several zeros, the largest is the one that came first; where Spark
     * groups by them, it makes one of both.
     */
   private def isOfSets(function: AggregateFunction): Boolean = function match {
-    case _: Count | _: BitAggregate | _: HyperLogLogPlusPlus => true
     case _: Min | _: Max => !function.children.exists(child => contains(child.dataType, one => isFraction(one) || isCollated(one)))
     case _: Sum          => !function.children.map(_.dataType).exists(isFraction) && !mayBecomeNull(function)
     case _: Average      => function.children.forall(isSummedExactly)
-    case _               => false
+    case other           => KnownExpressions.has(other, OfSet)
   }
 
   /** Whether the sum of an average is exact. Of seven digits, doubles sum 900 million numbers exactly. */
