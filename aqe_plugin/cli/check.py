@@ -12,7 +12,7 @@ import typer
 from aqe_plugin.cli.install import TableOrJsonOption, TargetOption, place_of
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.keys import PREFIX
-from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import ConfError, SetupError
 from aqe_plugin.install.checks import Check, CheckVerdict
 from aqe_plugin.install.chosen_jar import require_jar
@@ -76,12 +76,12 @@ def check(
         raise typer.Exit(ConfError.exit_code if all(map(_is_of_key, failed)) else SetupError.exit_code)
 
 
-def _where(target: Path | None) -> Where | None:
+def _where(target: str | None) -> ConfStore | None:
     has_conf = target is not None or os.environ.get("SPARK_CONF_DIR") or os.environ.get("SPARK_HOME")
     return place_of(target) if has_conf else None
 
 
-def _checks(where: Where | None, machine: bool, run: bool, jar: Path | None, log: Path | None) -> Iterator[Check]:
+def _checks(where: ConfStore | None, machine: bool, run: bool, jar: Path | None, log: Path | None) -> Iterator[Check]:
     fine = True
     for one in machine_checks() if machine else ():
         fine = fine and one.ok

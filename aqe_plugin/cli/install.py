@@ -7,15 +7,14 @@ import os
 import socket
 from datetime import datetime, timezone
 from enum import Enum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.credentials import without_credentials
-from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import find_target
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.checks import key_checks
 from aqe_plugin.install.chosen_jar import chosen_jar
@@ -51,9 +50,8 @@ class InstallMode(str, Enum):
 
 
 TargetOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
-        readable=False,
         metavar=PATH,
         help="The conf to read or change: spark-defaults.conf, the folder that Spark was unpacked to, a Kubernetes "
         "YAML file (ConfigMap or Spark operator manifest) or a live object (kubernetes:NAMESPACE/KIND/NAME).",
@@ -153,12 +151,12 @@ def history(target: TargetOption = None, output: TableOrJsonOption = TableOrJson
         if rollouts:
             print_rollouts(rollouts, stdout)
     else:
-        say(f"aqe-plugin never changed {store_of(path).name}.")
+        say(f"aqe-plugin never changed {path.name}.")
     if journal.damage:
         warn(journal.damage)
 
 
-def place_of(target: Path | None) -> Where:
+def place_of(target: str | None) -> ConfStore:
     """The place to use, as for ``find_target``; what there is to know of it is reported on standard error."""
     found = find_target(target, os.environ, warn)
     elsewhere = changed_elsewhere(found)

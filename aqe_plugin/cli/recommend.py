@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from aqe_plugin.cli.history_source import opened_history
 from aqe_plugin.cli.install import TargetOption, place_of
 from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import TargetError
 from aqe_plugin.render.formats import FindingsFormat
@@ -56,7 +56,7 @@ def recommend_command(
     """
     limits = Limits(max_step=max_step, min_runs=min_runs)
     path = place_of(target) if target is not None else None
-    if target is not None and isinstance(path, Path) and not path.exists():
+    if isinstance(path, FileStore) and path.read() is None:
         raise TargetError(f"--target {target}: no such file. Without --target, steps start from the defaults.")
     conf = {} if path is None else read_target(path).conf.items()
     steps = () if path is None else rollouts_of(path)

@@ -24,9 +24,9 @@ from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.credentials import without_secret_value
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, sentence
 from aqe_plugin.conf.keys import entries_of as entries_of_list
-from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.syntax.java_properties import entries_of
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import ConfError, ConflictError, NoDataError, TargetError
 from aqe_plugin.render.formats import StepFormat
 from aqe_plugin.render.messages import say, warn
@@ -94,7 +94,7 @@ def rollout(
             # The words that began it are those of each later look.
             asked_values = {}
         if rollouts.steps and rollouts.steps[-1].at_millis > rollouts.now_millis:
-            warn(in_future(rollouts.steps[-1], str(store_of(file).journal_folder)))
+            warn(in_future(rollouts.steps[-1], str(file.journal_folder)))
         ended = _ended_first(rollouts, step) if asked_values else None
         if ended is not None:
             if yes:
@@ -107,15 +107,15 @@ def rollout(
         if step is None and asked_values and last is None:
             step = beginnings.begin_with_values(rollouts, asked_values, canary_share)
             if step is None:
-                say(f"Nothing to change: {store_of(file).name} has these values.")
+                say(f"Nothing to change: {file.name} has these values.")
         elif step is None and not asked_values and _is_stopped(file):
             say(
-                f"{store_of(file).name}: {MODE_KEY} is off, so no step is taken. "
+                f"{file.name}: {MODE_KEY} is off, so no step is taken. "
                 "What switched it off switches it on: aqe-plugin rollback, if aqe-plugin did."
             )
         elif step is None:
             if last is not None:
-                _require_same(last, asked_values, canary_share, store_of(file).name)
+                _require_same(last, asked_values, canary_share, file.name)
             with opened_history(logs, decisions, hadoop_conf) as source:
                 if last is not None:
                     trial = rollouts.trial(source.history)
@@ -158,27 +158,26 @@ def _begin(rollouts: Rollouts, source: HistorySource, limits: Limits, canary_sha
     return None if chosen is None else beginnings.begin(rollouts, chosen, canary_share, source.history.until_millis)
 
 
-def _is_stopped(file: Where) -> bool:
+def _is_stopped(file: ConfStore) -> bool:
     """Whether somebody stopped the plugin for all: logs without decisions show neither harm nor gain."""
     return (read_target(file).conf.get(MODE_KEY) or "").strip().lower() == "off"
 
 
-def _warn_without_plugin(file: Where) -> None:
-    store = store_of(file)
+def _warn_without_plugin(file: ConfStore) -> None:
     listed = entries_of_list(read_target(file).conf.get(PLUGINS_KEY))
     if PLUGIN_CLASS not in listed:
         warn(
-            f"{store.name}: {PLUGINS_KEY} does not name the plugin, so a rollout changes nothing but for applications "
+            f"{file.name}: {PLUGINS_KEY} does not name the plugin, so a rollout changes nothing but for applications "
             "that load it themselves. aqe-plugin install does that."
         )
 
 
-def _warn_of_damage(file: Where) -> None:
+def _warn_of_damage(file: ConfStore) -> None:
     damaged = damaged_lines(file)
     if damaged:
         lines = ", ".join(map(str, damaged))
         warn(
-            f"{store_of(file).journal_folder / 'rollouts.jsonl'}: left out, because they are cut off or damaged: lines "
+            f"{file.journal_folder / 'rollouts.jsonl'}: left out, because they are cut off or damaged: lines "
             f"{lines}. A rollout that is under way may seem to be in an earlier ring, or to be none: restore the file "
             "from a backup before the next step."
         )

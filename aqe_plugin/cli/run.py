@@ -164,7 +164,7 @@ def _target_of_rollout(context: typer.Context) -> str:
                 "that applications read when they start, or take each step by hand: aqe-plugin rollout."
             )
         return str(target)
-    return str(find_target(target and Path(target), os.environ))
+    return str(find_target(target, os.environ))
 
 
 def _tuning_words(source: str, every_hours: float | None, rollout: bool) -> tuple[str, ...]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aqe_plugin.conf.stores.file_store import Where, store_of
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.conf.stores.locate import home_version, read_target
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import ConfError, MissingJarError, TargetError
 from aqe_plugin.install.jars import jar_for, jar_name, spark_line
 from aqe_plugin.machine.pyspark import import_pyspark
 
 
-def chosen_jar(path: Where, jar: str | None, spark: str | None) -> str:
+def chosen_jar(store: ConfStore, jar: str | None, spark: str | None) -> str:
     """The jar as Spark will find it.
 
     Args:
@@ -22,12 +23,12 @@ def chosen_jar(path: Where, jar: str | None, spark: str | None) -> str:
         ConfError: ``jar`` is for another Spark line than ``spark``, or missing for a container image.
     """
     if jar is None:
-        if not read_target(path).conf.runs_on_this_machine:
+        if not read_target(store).conf.runs_on_this_machine:
             raise ConfError(
-                f"{store_of(path).name}: Spark runs in a container image, and this machine's jar is not in it. "
+                f"{store.name}: Spark runs in a container image, and this machine's jar is not in it. "
                 "Put it there and give --jar local:///path/in/the/image/aqe-plugin-spark-<line>-<version>.jar."
             )
-        return str(jar_for(spark or _version_of(path)).resolve())
+        return str(jar_for(spark or _version_of(store)).resolve())
     is_url = ":" in jar
     if not is_url:
         require_jar(Path(jar))
@@ -57,6 +58,6 @@ def require_jar(jar: Path) -> None:
         )
 
 
-def _version_of(path: Where) -> str:
-    own = home_version(path.parent.parent) if isinstance(path, Path) else None
+def _version_of(store: ConfStore) -> str:
+    own = home_version(store.path.parent.parent) if isinstance(store, FileStore) else None
     return own or str(import_pyspark().__version__)

@@ -22,7 +22,6 @@ from aqe_plugin.conf.keys import (
     problem_of_change,
     sentence,
 )
-from aqe_plugin.conf.stores.file_store import Where, store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, StateError, WriteError
@@ -65,19 +64,19 @@ class Proposal:
         return self.before == self.after
 
 
-def propose_install(where: Where, jar: str, mode: str | None) -> Proposal:
+def propose_install(store: ConfStore, jar: str, mode: str | None) -> Proposal:
     """Installs the plugin with ``jar``.
 
     Args:
         mode: ``None`` keeps the mode that is set; see :func:`plan_install`.
     """
-    target = read_target(where)
+    target = read_target(store)
     plan = plan_install(target.conf, jar, mode, target.store.name)
     after = plan.after.render() if plan.changes else target.content
     return Proposal(Action.INSTALL, target.store, target.content, after, plan.changes)
 
 
-def propose_uninstall(where: Where, purge: bool) -> Proposal:
+def propose_uninstall(store: ConfStore, purge: bool) -> Proposal:
     """Takes out what install put in; if nobody else changed the target since, that restores its bytes.
 
     Args:
@@ -86,7 +85,7 @@ def propose_uninstall(where: Where, purge: bool) -> Proposal:
     Raises:
         StateError: its journal cannot be used.
     """
-    target = read_target(where)
+    target = read_target(store)
     journal = journal_of(target.store)
     installs = _last_installs(_settled(journal, target.store, target.content))
     if target.store.keeps_texts and _only_ours(installs, target.content):
@@ -111,7 +110,7 @@ def keys_left(proposal: Proposal) -> dict[str, str]:
     return {key: value for key, value in after.items() if key.startswith(PREFIX)}
 
 
-def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> Proposal:
+def propose_tuning(store: ConfStore, values: Mapping[str, str | None], why: str) -> Proposal:
     """Sets keys of the plugin; setting an absent key and then removing it restores the bytes.
 
     Args:
@@ -121,7 +120,7 @@ def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> 
     Raises:
         ConfError: a value is not allowed, or a key is not one of the plugin's.
     """
-    target = read_target(where)
+    target = read_target(store)
     conf = target.conf
     for key, value in values.items():
         problem = problem_of_change(key, value)
@@ -133,7 +132,7 @@ def propose_tuning(where: Where, values: Mapping[str, str | None], why: str) -> 
     return Proposal(Action.TUNE, target.store, target.content, after, changes)
 
 
-def propose_rollback(where: Where, force: bool, to: int | None = None) -> Proposal:
+def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Proposal:
     """Restores the target from before the last change in force; steps of a rollout are one change.
 
     Where earlier texts are kept, byte for byte. Elsewhere each key of the change gets its old value back, and what
@@ -152,7 +151,6 @@ def propose_rollback(where: Where, force: bool, to: int | None = None) -> Propos
         StateError: there is nothing to roll back, ``to`` is not in force or has a canary that is over, or the backup
             is missing.
     """
-    store = store_of(where)
     content, journal = store.read(), journal_of(store)
     changed = in_force(_settled(journal, store, content))
     if not changed:
@@ -303,9 +301,8 @@ def _first_after(number: int, changed: list[Record], name: str) -> Record:
     return later
 
 
-def changed_elsewhere(where: Where) -> str:
+def changed_elsewhere(store: ConfStore) -> str:
     """A sentence on who else changed by aqe-plugin what the target holds, on other machines; empty for nobody."""
-    store = store_of(where)
     by = _by_others(store)
     return by and (
         f"{store.name}: changed{by}. Journal and rollouts of that are not in {store.journal_folder}: roll it back, and "

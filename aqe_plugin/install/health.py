@@ -10,9 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from aqe_plugin.conf.keys import JARS_KEY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
-from aqe_plugin.conf.stores.file_store import FileStore, Where
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.conf.stores.locate import Target, home_version, read_target
 from aqe_plugin.conf.syntax.properties import parse_properties
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import SessionError, SetupError, TargetError
 from aqe_plugin.install.checks import (
     ADAPTIVE_KEY,
@@ -62,9 +63,9 @@ def machine_checks() -> Iterator[Check]:
         yield Check("classes", CheckVerdict.NOT_RUN, "needs PySpark")
 
 
-def conf_checks(where: Where) -> Iterator[Check]:
+def conf_checks(store: ConfStore) -> Iterator[Check]:
     """What a conf says, without starting Spark."""
-    target = read_target(where)
+    target = read_target(store)
     conf = target.conf.items()
     there = "" if target.content is not None else " (does not exist)"
     yield Check("conf", CheckVerdict.OK, f"{target.store.name}{there}")
@@ -82,9 +83,9 @@ def conf_checks(where: Where) -> Iterator[Check]:
     yield from (Check("conf", CheckVerdict.REMARK, remark) for remark in remarks)
 
 
-def is_installed(where: Where) -> bool:
+def is_installed(store: ConfStore) -> bool:
     """Whether the conf names the plugin."""
-    return _listed(read_target(where)) > 0
+    return _listed(read_target(store)) > 0
 
 
 def own_session_checks() -> Iterator[Check]:
@@ -94,7 +95,7 @@ def own_session_checks() -> Iterator[Check]:
         yield from _session(command, os.environ, Path(name), import_pyspark().__version__)
 
 
-def session_checks(where: Where, jar: Path | None, environment: Mapping[str, str]) -> Iterator[Check]:
+def session_checks(store: ConfStore, jar: Path | None, environment: Mapping[str, str]) -> Iterator[Check]:
     """A short application that ``spark-submit`` starts with the conf, on this machine with one thread.
 
     Args:
@@ -103,7 +104,7 @@ def session_checks(where: Where, jar: Path | None, environment: Mapping[str, str
     Raises:
         SetupError: there is no Spark to start.
     """
-    target = read_target(where)
+    target = read_target(store)
     if not _listed(target):
         yield Check(
             "session", CheckVerdict.FAILED, "the conf does not name the plugin.", "aqe-plugin install does that."
@@ -113,7 +114,7 @@ def session_checks(where: Where, jar: Path | None, environment: Mapping[str, str
         # Spark would hang without a word.
         yield Check("session", CheckVerdict.NOT_RUN, f"not run because of {ADAPTIVE_KEY}")
         return
-    home = spark_home_of(where, environment)
+    home = spark_home_of(store, environment)
     version = home_version(home)
     if version is None:
         raise SetupError(f"{home}: there is no jars/spark-core_*.jar in it, so it is not a Spark. Set SPARK_HOME.")
@@ -133,13 +134,14 @@ def log_checks(log: Path) -> Iterator[Check]:
         yield application_decides(log)
 
 
-def spark_home_of(where: Where, environment: Mapping[str, str]) -> Path:
+def spark_home_of(store: ConfStore, environment: Mapping[str, str]) -> Path:
     """The Spark to start: the one whose ``conf`` holds the file, else ``SPARK_HOME``, else PySpark's.
 
     Raises:
         SessionError: there is no ``bin/spark-submit`` in it.
     """
-    home = where.parent.parent if isinstance(where, Path) and where.parent.name == "conf" else None
+    folder = store.path.parent if isinstance(store, FileStore) else None
+    home = folder.parent if folder is not None and folder.name == "conf" else None
     if home is None or not (home / "bin" / "spark-submit").is_file():
         home = Path(environment.get("SPARK_HOME") or Path(str(import_pyspark().__file__)).parent)
     if not (home / "bin" / "spark-submit").is_file():

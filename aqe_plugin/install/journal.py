@@ -16,7 +16,7 @@ from enum import Enum
 from pathlib import Path
 
 from aqe_plugin.conf.changes import Change, merged
-from aqe_plugin.conf.stores.file_store import Where, store_of
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import EventSchemaError, StateError
 from aqe_plugin.events.json_values import decode, encode
 from aqe_plugin.machine.disk import append_line, digest, make_folder, read_or_none, replace_file
@@ -145,9 +145,9 @@ class Journal:
         return self.folder / "backups" / name
 
 
-def journal_of(where: Where) -> Journal:
+def journal_of(store: ConfStore) -> Journal:
     """The journal of a target, empty when it was never changed."""
-    folder = store_of(where).journal_folder
+    folder = store.journal_folder
     records: dict[int, Record] = {}
     damaged: list[int] = []
     for number, line in enumerate((read_or_none(folder / "journal.jsonl") or b"").splitlines(), start=1):

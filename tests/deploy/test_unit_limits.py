@@ -17,8 +17,8 @@ import pytest
 
 from api_server import ApiServer, serving
 from aqe_plugin.conf.keys import CANARY_SHARE, PREFIX
-from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import find_target, read_target
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.tuning.rollout.beginnings import begin_with_values
 from aqe_plugin.tuning.rollout.ledger import write
 from aqe_plugin.tuning.rollout.rollouts import read_rollouts
@@ -180,9 +180,9 @@ def environment_of(file: Path, **specifiers: str) -> dict[str, str]:
     return {name: re.sub("%(.)", lambda found: specifiers[found[1]], value) for name, value in pairs}
 
 
-def interrupted_rollout(target: str, environment: Mapping[str, str]) -> Where:
+def interrupted_rollout(target: str, environment: Mapping[str, str]) -> ConfStore:
     """A rollout that was interrupted just before it put its canary into the conf."""
-    where = find_target(Path(target), environment)
+    where = find_target(target, environment)
     rollouts = read_rollouts(where, ACTOR)
     step = begin_with_values(rollouts, {f"{PREFIX}filter.buildTimeout": "10"}, 0.1)
     assert step is not None

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from aqe_plugin.conf.keys import CANARY_SET, CANARY_SHARE, PREFIX
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.journal import Actor
@@ -51,7 +52,7 @@ class Applications:
             errors: of the plugin, in each application of a side.
             own: share of the applications whose users set a value themselves; those take ten times as long.
         """
-        conf = read_target(self.target).conf.items()
+        conf = read_target(FileStore(self.target)).conf.items()
         share, errors = float(conf.get(CANARY_SHARE, 0)), errors or {}
         tried = {PREFIX + key.removeprefix(CANARY_SET): conf[key] for key in conf if key.startswith(CANARY_SET)}
         plain = None if observed else current(conf)
@@ -82,7 +83,7 @@ class Applications:
         yield self.fleet.replay
 
     def conf(self) -> dict[str, str]:
-        return dict(read_target(self.target).conf.items())
+        return dict(read_target(FileStore(self.target)).conf.items())
 
 
 @pytest.fixture

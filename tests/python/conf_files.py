@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.install.controller import Proposal, carry_out, propose_install, propose_rollback, propose_uninstall
 from aqe_plugin.install.journal import Actor
 
@@ -25,15 +26,15 @@ def conf(tmp_path: Path) -> Path:
 
 
 def install(path: Path, mode: str | None = None, jar: str = JAR) -> Proposal:
-    return done(propose_install(path, jar, mode))
+    return done(propose_install(FileStore(path), jar, mode))
 
 
 def uninstall(path: Path, purge: bool = False) -> Proposal:
-    return done(propose_uninstall(path, purge))
+    return done(propose_uninstall(FileStore(path), purge))
 
 
 def rollback(path: Path, force: bool = False) -> Proposal:
-    return done(propose_rollback(path, force))
+    return done(propose_rollback(FileStore(path), force))
 
 
 def done(proposal: Proposal) -> Proposal:

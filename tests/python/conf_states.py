@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.install.checks import Check, CheckVerdict
 from aqe_plugin.install.health import conf_checks, is_installed
 
@@ -31,5 +31,5 @@ class State:
         return tuple(check.name for check in self.checks if not check.ok)
 
 
-def state_of(where: Where) -> State:
+def state_of(where: ConfStore) -> State:
     return State(tuple(conf_checks(where)), is_installed(where))

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.conf.stores.locate import read_target
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.groups import current
 from aqe_plugin.tuning.runs import Run
@@ -33,11 +34,11 @@ class Cluster:
         self.write(self.fleet.week(None))
         self.week()
 
-    def thresholds(self, file: Where) -> dict[str, float]:
+    def thresholds(self, file: ConfStore) -> dict[str, float]:
         return current(read_target(file).conf.items())
 
     def week(self) -> None:
-        self.write(self.fleet.week(self.thresholds(self.target)))
+        self.write(self.fleet.week(self.thresholds(FileStore(self.target))))
 
     def write(self, runs: list[Run]) -> None:
         """An application each day."""

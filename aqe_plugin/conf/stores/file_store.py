@@ -10,9 +10,6 @@ from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import TargetError
 from aqe_plugin.machine.disk import leftovers, make_folder, permissions, read_or_none, replace_file
 
-# A path stands for the file there.
-Where = Path | ConfStore
-
 CONF_FILE = "spark-defaults.conf"
 _YAML = (".yaml", ".yml")
 # Spark's event logs, plain and as its default codec zstd writes them.
@@ -78,10 +75,6 @@ def require_folder(path: Path) -> None:
     """
     if not path.parent.is_dir():
         raise TargetError(f"{path.parent}: no such folder. Create it (mkdir -p), or give a file in a conf folder.")
-
-
-def store_of(where: Where) -> ConfStore:
-    return FileStore(where) if isinstance(where, Path) else where
 
 
 def parse_target(path: Path, content: bytes | None) -> TargetConf:

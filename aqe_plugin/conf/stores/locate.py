@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aqe_plugin.conf.credentials import without_credentials
-from aqe_plugin.conf.stores.file_store import CONF_FILE, Where, require_folder, store_of
+from aqe_plugin.conf.stores.file_store import CONF_FILE, FileStore, require_folder
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConfError
 
@@ -33,58 +33,57 @@ class Target:
 
 
 def find_target(
-    file: Path | None,
+    text: str | None,
     environment: Mapping[str, str],
     say: Callable[[str], None] = lambda _: None,
-) -> Where:
-    """The target: ``file``, else ``spark-defaults.conf`` of ``SPARK_CONF_DIR`` or ``SPARK_HOME``.
-
-    The folder that Spark was unpacked to stands for its ``spark-defaults.conf``. The links of a file are followed, so
-    that a link stays a link.
+) -> ConfStore:
+    """The target that ``text`` names, else ``spark-defaults.conf`` of ``SPARK_CONF_DIR`` or ``SPARK_HOME``.
 
     Args:
+        text: an address on an API server, a file, or the folder that Spark was unpacked to, which stands for its
+            ``spark-defaults.conf``. The links of a file are followed, so that a link stays a link.
         say: receives a sentence before each wait for a server.
 
     Raises:
         ConfError: none of these is given.
-        TargetError: the folder of ``file`` is not there, or the API server has no such object.
+        TargetError: the folder of the file is not there, or the API server has no such object.
         ClusterError: the API server cannot be asked.
     """
-    if file is not None and str(file).startswith(LIVE):
+    if text is not None and text.startswith(LIVE):
         # This import takes longer than all others together.
         from aqe_plugin.conf.stores.kubernetes_store import open_store
 
-        return open_store(str(file), environment, say)
-    if file is not None and str(file).strip().lower().startswith(LIVE):
-        raise ConfError(f"{file}: an address begins with {LIVE}, in small letters and with no space before.")
-    if file is not None and str(file).lower().startswith(_SESSION):
+        return open_store(text, environment, say)
+    if text is not None and text.strip().lower().startswith(LIVE):
+        raise ConfError(f"{text}: an address begins with {LIVE}, in small letters and with no space before.")
+    if text is not None and text.lower().startswith(_SESSION):
         raise ConfError(
-            f"{without_credentials(str(file))}: a running session is no target; its owner sets its keys there "
+            f"{without_credentials(text)}: a running session is no target; its owner sets its keys there "
             "(AqePlugin(spark), spark.conf or SET), and the server's conf is one."
         )
-    if file is not None:
-        found = (file / "conf" / CONF_FILE if (file / "conf").is_dir() else file).resolve()
-        require_folder(found)
+    if text is not None:
+        file = Path(text)
+        found = FileStore((file / "conf" / CONF_FILE if (file / "conf").is_dir() else file).resolve())
+        require_folder(found.path)
         return found
     home, folder = environment.get("SPARK_HOME"), environment.get("SPARK_CONF_DIR")
     if folder:
-        return (Path(folder) / CONF_FILE).resolve()
+        return FileStore((Path(folder) / CONF_FILE).resolve())
     if home:
-        return (Path(home) / "conf" / CONF_FILE).resolve()
+        return FileStore((Path(home) / "conf" / CONF_FILE).resolve())
     raise ConfError(
         "Which file? Neither SPARK_CONF_DIR nor SPARK_HOME is set: "
         f"give --target: {CONF_FILE}, the folder that Spark was unpacked to, or a Kubernetes file in YAML."
     )
 
 
-def read_target(where: Where) -> Target:
+def read_target(store: ConfStore) -> Target:
     """The target as it is now.
 
     Raises:
         TargetError: it cannot be read, or is not in the syntax that its name says.
         ConflictError: it is written in a way that cannot be changed.
     """
-    store = store_of(where)
     content = store.read()
     return Target(store, content, store.parse(content))
 

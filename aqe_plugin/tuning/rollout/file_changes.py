@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import CANARY, CANARY_REPLACES, CANARY_SET, CANARY_SHARE, PREFIX
-from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import read_target
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import ConflictError
 from aqe_plugin.install.controller import Proposal, propose_tuning
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
@@ -32,7 +32,7 @@ def canary_keys(changes: Iterable[Change], share: float | None) -> dict[str, str
     return keys
 
 
-def file_change(step: RolloutStep, ring: Ring, file: Where) -> Proposal | None:
+def file_change(step: RolloutStep, ring: Ring, file: ConfStore) -> Proposal | None:
     """The change that takes a rollout at ``step`` into ``ring``; ``None`` when nothing changes in ``file``."""
     if ring is step.ring:
         return None
@@ -52,7 +52,7 @@ def file_change(step: RolloutStep, ring: Ring, file: Where) -> Proposal | None:
     return None
 
 
-def require_no_other_canary(file: Where, ours: Mapping[str, str]) -> None:
+def require_no_other_canary(file: ConfStore, ours: Mapping[str, str]) -> None:
     """Refuses a target with keys of a canary that are not ``ours``.
 
     Raises:

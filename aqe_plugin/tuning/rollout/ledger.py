@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from aqe_plugin.conf.changes import Change
-from aqe_plugin.conf.stores.file_store import Where, store_of
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import EventSchemaError, StateError
 from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.install.journal import Phase, journal_of
@@ -121,13 +121,13 @@ class Look:
         return self.at_millis if self.until_millis is None else min(self.at_millis, self.until_millis)
 
 
-def looks_of(file: Where, number: int) -> tuple[Look, ...]:
+def looks_of(file: ConfStore, number: int) -> tuple[Look, ...]:
     """What looks at the logs kept in the rollout ``number``, oldest first."""
     seen = (_decoded(Look, value) for value in _values(file))
     return tuple(one for one in seen if one and one.number == number)
 
 
-def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:
+def rollouts_of(file: ConfStore) -> tuple[RolloutStep, ...]:
     """Every step once, in its last phase, oldest first; lines that are incomplete or no step are left out."""
     steps: list[RolloutStep] = []
     for step in (_decoded(RolloutStep, value) for value in _values(file)):
@@ -141,7 +141,7 @@ def rollouts_of(file: Where) -> tuple[RolloutStep, ...]:
     return tuple(steps)
 
 
-def damaged_lines(file: Where) -> tuple[int, ...]:
+def damaged_lines(file: ConfStore) -> tuple[int, ...]:
     """The numbers of the ledger's lines that are no JSON: cut off, or damaged."""
 
     def is_json(line: bytes) -> bool:
@@ -155,7 +155,7 @@ def damaged_lines(file: Where) -> tuple[int, ...]:
     return tuple(number for number, line in enumerate(lines, start=1) if not is_json(line))
 
 
-def step_before_last(steps: Sequence[RolloutStep], file: Where) -> RolloutStep:
+def step_before_last(steps: Sequence[RolloutStep], file: ConfStore) -> RolloutStep:
     """The step before the last one of ``steps``, of the same rollout of ``file``.
 
     Raises:
@@ -166,22 +166,22 @@ def step_before_last(steps: Sequence[RolloutStep], file: Where) -> RolloutStep:
         raise StateError(
             f"{_path(file)}: a line is missing or damaged: rollout no. {number} has no step before its last one, which "
             "was interrupted. Restore this file from a backup. Without a backup, check the values of "
-            f"{store_of(file).name}, correct them if need be, and move this file away; the next rollout begins anew."
+            f"{file.name}, correct them if need be, and move this file away; the next rollout begins anew."
         )
     return steps[-2]
 
 
 @contextmanager
-def locked(file: Where) -> Iterator[None]:
+def locked(file: ConfStore) -> Iterator[None]:
     """Holds the rollouts of ``file`` for one process at a time."""
-    store_of(file).make_journal_folder()
+    file.make_journal_folder()
     with lock(_path(file).with_suffix(".lock")):
         yield
 
 
-def write(file: Where, line: RolloutStep | Look) -> None:
+def write(file: ConfStore, line: RolloutStep | Look) -> None:
     """Appends ``line``."""
-    store_of(file).make_journal_folder()
+    file.make_journal_folder()
     append_line(_path(file), json.dumps(encode(line)).encode())
 
 
@@ -191,11 +191,11 @@ _BEGIN_ANEW = (
 )
 
 
-def _path(file: Where) -> Path:
+def _path(file: ConfStore) -> Path:
     return journal_of(file).folder / "rollouts.jsonl"
 
 
-def _values(file: Where) -> Iterator[Json]:
+def _values(file: ConfStore) -> Iterator[Json]:
     """The lines as JSON, but for those that are none, such as one that was cut off.
 
     Raises:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aqe_plugin.conf.keys import CANARY_SHARE, conf_keys, number_of
-from aqe_plugin.conf.stores.file_store import Where
 from aqe_plugin.conf.stores.locate import Target
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.install.journal import Phase, journal_of
 from aqe_plugin.tuning.rollout.file_changes import canary_keys
 from aqe_plugin.tuning.rollout.ledger import RolloutStep, step_before_last
@@ -107,7 +107,7 @@ def _reading(step: RolloutStep, ring: Ring, target: Target) -> list[_Held]:
     ]
 
 
-def _was_carried_out(step: RolloutStep, file: Where) -> bool:
+def _was_carried_out(step: RolloutStep, file: ConfStore) -> bool:
     """Whether, by the file's journal, ``step`` changed the file before it was interrupted."""
     return any(record.step == step.id and record.phase is Phase.DONE for record in journal_of(file).records)
 

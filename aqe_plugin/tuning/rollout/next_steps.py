@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 
-from aqe_plugin.conf.stores.file_store import store_of
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import AqePluginError
 from aqe_plugin.install.controller import Proposal, carry_out_held, settle_held
@@ -128,7 +127,7 @@ def take(rollouts: Rollouts, step: NextStep, *, leaves_target: bool = False) -> 
             there, it is found to be. The reason of a step back is kept.
     """
     left = leaves_target and step.changes_target
-    with store_of(rollouts.file).locked():
+    with rollouts.file.locked():
         if step.look is not None:
             _keep(rollouts, step.look, step.step.why if left and step.step.ring is Ring.ROLLED_BACK else None)
         if left:
@@ -168,7 +167,7 @@ def _move_on(rollouts: Rollouts, step: NextStep) -> None:
             raise
     else:
         # The step may have been interrupted after its change; the journal then lacks the end of it.
-        settle_held(store_of(rollouts.file), rollouts.by)
+        settle_held(rollouts.file, rollouts.by)
     write(rollouts.file, step.step)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from aqe_plugin.conf.stores.file_store import Where
+from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.install.controller import Proposal
 from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import QueryHistory
@@ -26,7 +26,7 @@ class Rollouts:
         by: who takes the next step.
     """
 
-    file: Where
+    file: ConfStore
     steps: tuple[RolloutStep, ...]
     by: Actor
 
@@ -62,7 +62,7 @@ class Rollouts:
         return max(self.now_millis, self.steps[-1].at_millis + 1) if self.steps else self.now_millis
 
 
-def read_rollouts(file: Where, by: Actor) -> Rollouts:
+def read_rollouts(file: ConfStore, by: Actor) -> Rollouts:
     """The rollouts of ``file`` as this machine knows them."""
     return Rollouts(file, rollouts_of(file), by)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.install.jars import PACKAGE_VERSION
 from commands import Answer
 from conf_states import state_of
@@ -113,9 +114,9 @@ def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, 
 
     assert answer("install", *target, "--jar", jar, "--mode", "apply", "--yes")[0] == 0
     assert answer("rollback", *target, "--yes")[0] == 0
-    assert state_of(conf).mode == "observe"
+    assert state_of(FileStore(conf)).mode == "observe"
     assert answer("install", *target, "--jar", jar, "--mode", "off", "--yes")[0] == 0
-    assert state_of(conf).mode == "off"
+    assert state_of(FileStore(conf)).mode == "off"
     assert answer("rollback", *target, "--yes")[0] == 0
     assert answer("uninstall", *target, "--yes")[0] == 0
     assert conf.read_bytes() == before

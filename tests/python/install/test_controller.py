@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.errors import ConflictError, TargetError, WriteError
 from aqe_plugin.install.checks import ADAPTIVE_KEY, AS_IF_OFF, NO_ADAPTIVE, CheckVerdict
 from aqe_plugin.install.controller import carry_out, propose_install, propose_uninstall
@@ -32,7 +33,7 @@ def test_install_appends_to_both_lists_and_touches_no_other_byte(conf: Path) -> 
 
 
 def test_a_proposal_has_old_and_new_values_with_reasons_and_writes_nothing(conf: Path) -> None:
-    proposal = propose_install(conf, JAR, "apply")
+    proposal = propose_install(FileStore(conf), JAR, "apply")
     assert [(change.key, change.old, change.new) for change in proposal.changes] == [
         ("spark.jars", "/a.jar", f"/a.jar,{JAR}"),
         ("spark.plugins", "com.acme.P, com.acme.Q", "com.acme.P, com.acme.Q,io.aqeplugin.AqePlugin"),
@@ -45,10 +46,10 @@ def test_a_proposal_has_old_and_new_values_with_reasons_and_writes_nothing(conf:
 
 def test_a_second_install_has_nothing_to_do_and_another_mode_changes_one_key(conf: Path) -> None:
     install(conf)
-    assert propose_install(conf, JAR, None).nothing_to_do
-    assert propose_install(conf, f"file:{JAR}", "observe").nothing_to_do
+    assert propose_install(FileStore(conf), JAR, None).nothing_to_do
+    assert propose_install(FileStore(conf), f"file:{JAR}", "observe").nothing_to_do
     assert [change.key for change in install(conf, "apply").changes] == ["spark.aqePlugin.mode"]
-    assert propose_install(conf, JAR, None).nothing_to_do
+    assert propose_install(FileStore(conf), JAR, None).nothing_to_do
 
 
 def test_a_newer_jar_of_the_same_line_replaces_the_older_one(conf: Path) -> None:
@@ -63,11 +64,11 @@ def test_a_newer_jar_of_the_same_line_replaces_the_older_one(conf: Path) -> None
 def test_install_creates_a_missing_file_and_uninstall_removes_it(tmp_path: Path) -> None:
     path = tmp_path / "spark-defaults.conf"
     install(path)
-    assert state_of(path).installed
+    assert state_of(FileStore(path)).installed
     uninstall(path)
     assert not path.exists()
     rollback(path)
-    assert state_of(path).installed
+    assert state_of(FileStore(path)).installed
     rollback(path)
     assert not path.exists()
 
@@ -75,21 +76,21 @@ def test_install_creates_a_missing_file_and_uninstall_removes_it(tmp_path: Path)
 def test_adaptive_execution_that_is_off_is_remarked_on_and_no_key_of_the_plugin(conf: Path) -> None:
     conf.write_text("spark.sql.adaptive.enabled false\n", encoding="utf-8")
     install(conf)
-    found = state_of(conf)
+    found = state_of(FileStore(conf))
     assert (found.remarks, ADAPTIVE_KEY in found.failed) == ((f"false: {NO_ADAPTIVE}",), False)
 
 
 def test_an_adaptive_switch_that_spark_does_not_take_is_a_problem(conf: Path) -> None:
     conf.write_text("spark.sql.adaptive.enabled no\n", encoding="utf-8")
     install(conf)
-    found = state_of(conf)
+    found = state_of(FileStore(conf))
     assert (ADAPTIVE_KEY in found.failed, found.remarks) == (True, ())
 
 
 def test_no_spark_is_started_that_would_hang(conf: Path) -> None:
     conf.write_text("spark.sql.adaptive.enabled no\n", encoding="utf-8")
     install(conf)
-    (check,) = session_checks(conf, None, {})
+    (check,) = session_checks(FileStore(conf), None, {})
     assert (check.name, check.verdict) == ("session", CheckVerdict.NOT_RUN)
     assert ADAPTIVE_KEY in check.found
 
@@ -97,7 +98,11 @@ def test_no_spark_is_started_that_would_hang(conf: Path) -> None:
 def test_a_value_that_is_not_allowed_fails_as_switching_the_plugin_off(conf: Path) -> None:
     conf.write_text("spark.aqePlugin.filter.maxPassRate 7\nspark.aqePlugin.filter.maxByte 1\n", encoding="utf-8")
     install(conf)
-    fixes = {check.name: check.fix for check in state_of(conf).checks if "aqePlugin" in check.name and not check.ok}
+    fixes = {
+        check.name: check.fix
+        for check in state_of(FileStore(conf)).checks
+        if "aqePlugin" in check.name and not check.ok
+    }
     assert fixes == {"spark.aqePlugin.filter.maxPassRate": AS_IF_OFF, "spark.aqePlugin.filter.maxByte": ""}
 
 
@@ -112,7 +117,7 @@ def test_a_change_keeps_the_files_owner_mode_and_links(conf: Path) -> None:
     after = conf.stat()
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
     assert link.is_symlink()
-    assert state_of(link.resolve()).installed
+    assert state_of(FileStore(link.resolve())).installed
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -133,16 +138,16 @@ def test_uninstall_restores_the_bytes_from_before_the_install(
     content = line_end.join(lines) + (line_end if ended else b"")
     path.write_bytes(content)
     install(path)
-    assert propose_install(path, JAR, None).nothing_to_do
+    assert propose_install(FileStore(path), JAR, None).nothing_to_do
     # Without the journal, too, the text itself is cut back to what it was; only the mode, a setting, stays.
     journal = path.parent / ".aqe-plugin"
     journal.rename(path.parent / "aside")
-    left = propose_uninstall(path, purge=True).after
+    left = propose_uninstall(FileStore(path), purge=True).after
     assert left == content
     (path.parent / "aside").rename(journal)
     uninstall(path)
     assert path.read_bytes() == content
-    assert propose_uninstall(path, purge=False).nothing_to_do
+    assert propose_uninstall(FileStore(path), purge=False).nothing_to_do
 
 
 def test_uninstall_keeps_what_others_changed_since(conf: Path) -> None:
@@ -157,7 +162,7 @@ def test_uninstall_keeps_keys_that_others_set_unless_purged(conf: Path) -> None:
     conf.write_bytes(THEIRS + b"\r\nspark.aqePlugin.filter.maxBytes 1m")
     install(conf)
     conf.write_bytes(conf.read_bytes().replace(b"observe", b"apply"))
-    kept = propose_uninstall(conf, purge=False).after
+    kept = propose_uninstall(FileStore(conf), purge=False).after
     assert kept is not None
     assert kept.endswith(b"spark.aqePlugin.filter.maxBytes 1m\r\nspark.aqePlugin.mode apply")
     uninstall(conf, purge=True)
@@ -217,7 +222,7 @@ def test_uninstall_after_an_install_by_hand_removes_only_our_entries(conf: Path)
 def test_install_refuses_a_conflict_with_a_fix(conf: Path, text: str, message: str) -> None:
     conf.write_text(text + "\n")
     with pytest.raises(ConflictError) as error:
-        propose_install(conf, JAR, "apply")
+        propose_install(FileStore(conf), JAR, "apply")
     assert str(error.value) == f"{conf}: {message}"
     assert conf.read_text() == text + "\n"
 
@@ -228,7 +233,7 @@ def test_a_manifest_for_another_spark_line_than_the_jar_is_refused(tmp_path: Pat
         'apiVersion: sparkoperator.k8s.io/v1beta2\nkind: SparkApplication\nspec:\n  sparkVersion: "4.0.1"\n'
     )
     with pytest.raises(ConflictError, match=r"is for Spark 4\.0\.1, and the jar local:.* is for Spark 4\.1\. Give"):
-        propose_install(path, f"local://{JAR}", None)
+        propose_install(FileStore(path), f"local://{JAR}", None)
 
 
 # files that cannot be used
@@ -261,13 +266,13 @@ def test_a_file_without_permissions_gives_an_error(conf: Path) -> None:
         parent.chmod(0o755)
     folder.chmod(0o555)
     try:
-        proposal = propose_install(conf, JAR, None)
+        proposal = propose_install(FileStore(conf), JAR, None)
         assert as_nobody(lambda: carry_out(proposal, ACTOR)) == (
             f"WriteError: {folder}/.aqe-plugin: cannot be written (Permission denied), and holds what it held. "
             "Make sure that its folder is there, may be written by this user, and has space."
         )
         conf.chmod(0)
-        assert as_nobody(lambda: propose_install(conf, JAR, None)) == (
+        assert as_nobody(lambda: propose_install(FileStore(conf), JAR, None)) == (
             f"TargetError: {conf}: cannot be read (Permission denied). Run as a user who may read it."
         )
     finally:
@@ -279,8 +284,8 @@ def test_another_user_sees_the_status_and_that_the_journal_is_not_theirs(conf: P
     install(conf)
     for parent in (conf.parent, *conf.parent.parents[:2]):
         parent.chmod(0o755)
-    journal = journal_of(conf).folder / "journal.jsonl"
-    assert as_nobody(lambda: " ".join(state_of(conf).remarks)) == (
+    journal = journal_of(FileStore(conf)).folder / "journal.jsonl"
+    assert as_nobody(lambda: " ".join(state_of(FileStore(conf)).remarks)) == (
         f"{journal}: cannot be read (Permission denied). Run as a user who may read it. So whether a change was "
         "interrupted is not known."
     )
@@ -288,7 +293,7 @@ def test_another_user_sees_the_status_and_that_the_journal_is_not_theirs(conf: P
 
 def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TargetError) as error:
-        propose_install(tmp_path, JAR, None)
+        propose_install(FileStore(tmp_path), JAR, None)
     assert str(error.value) == (
         f"{tmp_path}: a folder, not a file. Give the file in it, e.g. {tmp_path}/spark-defaults.conf."
     )
@@ -296,14 +301,14 @@ def test_a_folder_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_device_is_neither_read_nor_replaced() -> None:
     with pytest.raises(TargetError, match="/dev/full: a device, a pipe or a socket"):
-        propose_install(Path("/dev/full"), JAR, None)
+        propose_install(FileStore(Path("/dev/full")), JAR, None)
 
 
 def test_reading_a_pipe_does_not_hang(tmp_path: Path) -> None:
     pipe = tmp_path / "spark-defaults.conf"
     os.mkfifo(pipe)
     with pytest.raises(TargetError, match="a device, a pipe or a socket"):
-        propose_install(pipe, JAR, None)
+        propose_install(FileStore(pipe), JAR, None)
 
 
 def test_a_missing_folder_is_not_created(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.errors import ConflictError, StateError, TargetError, WriteError
 from aqe_plugin.install.controller import (
     Proposal,
@@ -75,20 +76,24 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_file(tmp_path: Path, actio
         path.parent.mkdir()
         if action != "first install":
             path.write_bytes(THEIRS)
-        proposal = propose_install(path, JAR, None)
+        proposal = propose_install(FileStore(path), JAR, None)
         if action in ("uninstall", "rollback"):
             done(proposal)
-            proposal = propose_uninstall(path, False) if action == "uninstall" else propose_rollback(path, False)
+            proposal = (
+                propose_uninstall(FileStore(path), False)
+                if action == "uninstall"
+                else propose_rollback(FileStore(path), False)
+            )
         came_that_far = killed_at(step, lambda proposal=proposal: carry_out(proposal, ACTOR))  # type: ignore[misc]
         found = path.read_bytes() if path.exists() else None
         assert found in (proposal.before, proposal.after)
         states.add(found)
 
         # Looking at it works at once, and so does the next change, whichever state it was left in.
-        state_of(path)
+        state_of(FileStore(path))
         install(path, "apply")
-        assert state_of(path).mode == "apply"
-        journal = journal_of(path)
+        assert state_of(FileStore(path)).mode == "apply"
+        journal = journal_of(FileStore(path))
         assert journal.interrupted is None
         assert leftovers(path.parent) == leftovers(journal.folder / "backups") == []
         rollback(path)
@@ -101,17 +106,17 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_file(tmp_path: Path, actio
 
 def test_status_reports_an_interrupted_install_until_the_next_change(conf: Path) -> None:
     for step in range(1, 200):
-        killed_at(step, lambda: carry_out(propose_install(conf, JAR, None), ACTOR))
-        if journal_of(conf).interrupted is not None:
+        killed_at(step, lambda: carry_out(propose_install(FileStore(conf), JAR, None), ACTOR))
+        if journal_of(FileStore(conf)).interrupted is not None:
             break
-    (remark,) = [one for one in state_of(conf).remarks if one.startswith("install no. 1")]
+    (remark,) = [one for one in state_of(FileStore(conf)).remarks if one.startswith("install no. 1")]
     assert remark == (
         "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted; the file holds the old state, "
         "and the next change records that."
     )
-    said = carry_out(propose_install(conf, JAR, None), ACTOR)
+    said = carry_out(propose_install(FileStore(conf), JAR, None), ACTOR)
     assert said[-1] == "install no. 1 of 2026-11-21T12:00:00+00:00 was interrupted and had changed nothing"
-    assert [record.phase for record in journal_of(conf).records] == [Phase.ABANDONED, Phase.DONE]
+    assert [record.phase for record in journal_of(FileStore(conf)).records] == [Phase.ABANDONED, Phase.DONE]
 
 
 def interrupted_before_its_end_was_recorded(proposal: Proposal) -> None:
@@ -127,42 +132,42 @@ def interrupted_before_its_end_was_recorded(proposal: Proposal) -> None:
 
 
 def test_an_interrupted_change_that_others_edited_since_is_known_by_its_keys(conf: Path) -> None:
-    interrupted_before_its_end_was_recorded(propose_install(conf, JAR, "apply"))
+    interrupted_before_its_end_was_recorded(propose_install(FileStore(conf), JAR, "apply"))
     with conf.open("a") as file:
         file.write("\nspark.executor.memory 4g\n")
-    assert any("holds the new state" in one for one in state_of(conf).remarks)
+    assert any("holds the new state" in one for one in state_of(FileStore(conf)).remarks)
     with pytest.raises(ConflictError, match=r"by somebody else: it differs in spark\.executor\.memory"):
-        propose_rollback(conf, force=False)
-    assert propose_rollback(conf, force=True).after == THEIRS
-    left = propose_uninstall(conf, purge=False).after
+        propose_rollback(FileStore(conf), force=False)
+    assert propose_rollback(FileStore(conf), force=True).after == THEIRS
+    left = propose_uninstall(FileStore(conf), purge=False).after
     assert left is not None
     assert left.split() == [*THEIRS.split(), b"spark.executor.memory", b"4g"]
-    said = carry_out(propose_tuning(conf, {"spark.aqePlugin.filter.maxPassRate": "0.5"}, ""), ACTOR)
+    said = carry_out(propose_tuning(FileStore(conf), {"spark.aqePlugin.filter.maxPassRate": "0.5"}, ""), ACTOR)
     assert said[-1].endswith("was interrupted and had been carried out")
 
 
 def test_an_interrupted_change_that_never_came_to_the_file_is_known_though_others_edited_it(conf: Path) -> None:
     for step in range(1, 200):
-        killed_at(step, lambda: carry_out(propose_install(conf, JAR, "apply"), ACTOR))
-        if journal_of(conf).interrupted is not None:
+        killed_at(step, lambda: carry_out(propose_install(FileStore(conf), JAR, "apply"), ACTOR))
+        if journal_of(FileStore(conf)).interrupted is not None:
             break
     with conf.open("a") as file:
         file.write("\nspark.executor.memory 4g\n")
-    assert any("holds the old state" in one for one in state_of(conf).remarks)
+    assert any("holds the old state" in one for one in state_of(FileStore(conf)).remarks)
     with pytest.raises(StateError, match="nothing to roll back"):
-        propose_rollback(conf, force=True)
+        propose_rollback(FileStore(conf), force=True)
 
 
 def test_status_reports_damaged_lines_in_one_sentence(conf: Path) -> None:
     install(conf)
-    with (journal_of(conf).folder / "journal.jsonl").open("a") as file:
+    with (journal_of(FileStore(conf)).folder / "journal.jsonl").open("a") as file:
         file.write("cut of\n")
-    (remark,) = state_of(conf).remarks
+    (remark,) = state_of(FileStore(conf)).remarks
     assert remark.endswith("damaged lines left out: 3.")
 
 
 def test_a_full_disk_leaves_the_file_unchanged_and_gives_an_error(conf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    proposal = propose_install(conf, JAR, None)
+    proposal = propose_install(FileStore(conf), JAR, None)
 
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
@@ -173,13 +178,13 @@ def test_a_full_disk_leaves_the_file_unchanged_and_gives_an_error(conf: Path, mo
             carry_out(proposal, ACTOR)
     assert conf.read_bytes() == THEIRS
     carry_out(proposal, ACTOR)
-    assert state_of(conf).installed
+    assert state_of(FileStore(conf)).installed
 
 
 def test_two_processes_cannot_change_one_file_at_once(conf: Path) -> None:
     install(conf)
     with (
-        lock(journal_of(conf).folder / "lock"),
+        lock(journal_of(FileStore(conf)).folder / "lock"),
         pytest.raises(ConflictError, match="another aqe-plugin is changing the same file"),
     ):
         uninstall(conf)
@@ -200,7 +205,7 @@ def test_a_file_system_without_locks_is_refused_and_nothing_changes(
 
 
 def test_a_file_that_changed_after_the_proposal_is_not_overwritten(conf: Path) -> None:
-    proposal = propose_install(conf, JAR, None)
+    proposal = propose_install(FileStore(conf), JAR, None)
     conf.write_bytes(b"spark.x 1\n")
     with pytest.raises(ConflictError, match="somebody else changed it in the meantime"):
         carry_out(proposal, ACTOR)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.errors import ConflictError, StateError
 from aqe_plugin.install.controller import propose_rollback, propose_tuning, propose_uninstall
 from aqe_plugin.install.journal import Action, Phase, journal_of
@@ -32,7 +33,7 @@ def test_rollback_goes_back_one_change_at_a_time(conf: Path) -> None:
     rollback(conf)
     assert conf.read_bytes() == THEIRS
     with pytest.raises(StateError) as error:
-        propose_rollback(conf, force=False)
+        propose_rollback(FileStore(conf), force=False)
     assert str(error.value) == (f"{conf}: there is nothing to roll back; no change of aqe-plugin is in force.")
 
 
@@ -41,12 +42,12 @@ def test_rollback_over_another_users_change_names_the_keys_without_values(conf: 
     changed = conf.read_bytes().replace(b"pa$$", b"hunter2")
     conf.write_bytes(changed)
     with pytest.raises(ConflictError) as error:
-        propose_rollback(conf, force=False)
+        propose_rollback(FileStore(conf), force=False)
     assert str(error.value) == (
         f"{conf}: changed since install no. 1 by somebody else: it differs in spark.secret. "
         "A rollback would undo that too: --force does so and keeps the present file as a backup."
     )
-    proposal = propose_rollback(conf, force=True)
+    proposal = propose_rollback(FileStore(conf), force=True)
     printed = StringIO()
     print_proposal(proposal, Console(file=printed, width=200))
     for shown in (printed.getvalue(), json.dumps(proposal_json(proposal, applied=False))):
@@ -54,27 +55,27 @@ def test_rollback_over_another_users_change_names_the_keys_without_values(conf: 
         assert "hunter2" not in shown
     rollback(conf, force=True)
     assert conf.read_bytes() == THEIRS
-    record = journal_of(conf).records[-1]
-    assert journal_of(conf).kept(record.before) == changed
-    assert "hunter2" not in (journal_of(conf).folder / "journal.jsonl").read_text()
+    record = journal_of(FileStore(conf)).records[-1]
+    assert journal_of(FileStore(conf)).kept(record.before) == changed
+    assert "hunter2" not in (journal_of(FileStore(conf)).folder / "journal.jsonl").read_text()
 
 
 def test_rollback_reports_a_changed_layout_and_a_missing_file(conf: Path) -> None:
     install(conf)
     conf.write_bytes(conf.read_bytes() + b"\r\n# note")
     with pytest.raises(ConflictError, match="it differs in comments or layout"):
-        propose_rollback(conf, force=False)
+        propose_rollback(FileStore(conf), force=False)
     conf.unlink()
     with pytest.raises(ConflictError, match="the file is gone"):
-        propose_rollback(conf, force=False)
+        propose_rollback(FileStore(conf), force=False)
 
 
 def test_a_damaged_backup_is_not_restored(conf: Path) -> None:
     install(conf)
-    for backup in (journal_of(conf).folder / "backups").iterdir():
+    for backup in (journal_of(FileStore(conf)).folder / "backups").iterdir():
         backup.write_bytes(b"half")
     with pytest.raises(StateError, match="the backup is missing or damaged"):
-        propose_rollback(conf, force=False)
+        propose_rollback(FileStore(conf), force=False)
 
 
 # the journal
@@ -83,7 +84,7 @@ def test_a_damaged_backup_is_not_restored(conf: Path) -> None:
 def test_the_journal_has_who_when_why_the_change_and_the_digests(conf: Path) -> None:
     install(conf)
     uninstall(conf)
-    first, second = journal_of(conf).records
+    first, second = journal_of(FileStore(conf)).records
     assert (first.number, first.action, first.phase) == (1, Action.INSTALL, Phase.DONE)
     assert (first.at, first.who, first.why, first.file) == (
         "2026-11-21T12:00:00+00:00",
@@ -92,7 +93,7 @@ def test_the_journal_has_who_when_why_the_change_and_the_digests(conf: Path) -> 
         str(conf),
     )
     assert (first.before, first.after) == (second.after, second.before)
-    lines = (journal_of(conf).folder / "journal.jsonl").read_text().splitlines()
+    lines = (journal_of(FileStore(conf)).folder / "journal.jsonl").read_text().splitlines()
     assert [json.loads(line)["phase"] for line in lines] == ["begun", "done", "begun", "done"]
 
 
@@ -100,7 +101,7 @@ def test_the_journal_has_no_password_of_an_address_and_uninstall_still_works(con
     conf.write_text("spark.jars https://ann:hunter2@repo/a.jar,s3a://key:hunter2@bucket/b.jar\n")
     before = conf.read_bytes()
     install(conf)
-    kept = (journal_of(conf).folder / "journal.jsonl").read_text()
+    kept = (journal_of(FileStore(conf)).folder / "journal.jsonl").read_text()
     assert "hunter2" not in kept
     assert "https://(hidden)@repo/a.jar,s3a://(hidden)@bucket/b.jar" in kept
     uninstall(conf)
@@ -114,7 +115,7 @@ def test_the_journal_has_no_password_of_an_address_and_uninstall_still_works(con
 
 def test_only_the_owner_may_read_backups_and_journal_also_of_an_older_version(conf: Path) -> None:
     install(conf)
-    folder = journal_of(conf).folder
+    folder = journal_of(FileStore(conf)).folder
     (folder / "journal.jsonl").chmod(0o644)
     uninstall(conf)
     modes = [path.stat().st_mode & 0o777 for path in (folder, folder / "journal.jsonl", folder / "backups")]
@@ -124,20 +125,20 @@ def test_only_the_owner_may_read_backups_and_journal_also_of_an_older_version(co
 
 def test_an_incomplete_line_of_the_journal_is_skipped(conf: Path) -> None:
     install(conf)
-    path = journal_of(conf).folder / "journal.jsonl"
+    path = journal_of(FileStore(conf)).folder / "journal.jsonl"
     path.write_bytes(path.read_bytes() + b'{"schemaVersion": 1, "num')
-    assert journal_of(conf).damaged_lines == (3,)
-    assert any("damaged lines left out: 3" in remark for remark in state_of(conf).remarks)
+    assert journal_of(FileStore(conf)).damaged_lines == (3,)
+    assert any("damaged lines left out: 3" in remark for remark in state_of(FileStore(conf)).remarks)
     uninstall(conf)
-    assert [record.phase for record in journal_of(conf).records] == [Phase.DONE, Phase.DONE]
+    assert [record.phase for record in journal_of(FileStore(conf)).records] == [Phase.DONE, Phase.DONE]
 
 
 def test_a_journal_of_a_newer_version_is_refused(conf: Path) -> None:
     install(conf)
-    path = journal_of(conf).folder / "journal.jsonl"
+    path = journal_of(FileStore(conf)).folder / "journal.jsonl"
     path.write_text(path.read_text().replace('"schemaVersion": 1', '"schemaVersion": 2'))
     with pytest.raises(StateError, match="schemaVersion 2, and this aqe-plugin reads up to 1: upgrade"):
-        propose_uninstall(conf, purge=False)
+        propose_uninstall(FileStore(conf), purge=False)
 
 
 def test_a_file_that_comes_back_has_the_mode_that_it_had(conf: Path) -> None:
@@ -153,7 +154,10 @@ def test_a_file_that_comes_back_has_the_mode_that_it_had(conf: Path) -> None:
 
 def takes_step(conf: Path, step: str, values: dict[str, str | None]) -> None:
     done(
-        replace(propose_tuning(conf, {f"spark.aqePlugin.{key}": value for key, value in values.items()}, ""), step=step)
+        replace(
+            propose_tuning(FileStore(conf), {f"spark.aqePlugin.{key}": value for key, value in values.items()}, ""),
+            step=step,
+        )
     )
 
 
@@ -178,17 +182,17 @@ def test_no_change_is_gone_back_to_that_has_a_canary_which_is_over(conf: Path) -
     takes_step(conf, "1-canary-100", CANARY)
     install(conf, "observe")
     takes_step(conf, "1-all-200", {**NO_CANARY, "filter.buildTimeout": "10"})
-    assert propose_rollback(conf, force=False, to=1).after == installed
+    assert propose_rollback(FileStore(conf), force=False, to=1).after == installed
     for number in (2, 3):
         with pytest.raises(StateError, match=f"change no. {number} has a canary that is over"):
-            propose_rollback(conf, force=False, to=number)
+            propose_rollback(FileStore(conf), force=False, to=number)
 
 
 def test_a_share_that_somebody_edited_and_uninstall_left_is_no_canary(conf: Path) -> None:
     install(conf)
     takes_step(conf, "1-canary-100", CANARY)
     conf.write_bytes(conf.read_bytes().replace(b"canary.share 0.3", b"canary.share 0.2"))
-    done(propose_uninstall(conf, purge=False))
+    done(propose_uninstall(FileStore(conf), purge=False))
     assert b"canary.set" not in conf.read_bytes()
     rollback(conf)
     assert b"canary" not in conf.read_bytes()
@@ -224,10 +228,10 @@ def test_a_rollback_takes_what_lies_between_the_steps_of_a_rollout_that_went_bac
     takes_step(conf, "1-rolled_back-200", NO_CANARY)
     assert b"canary" not in conf.read_bytes()
     with pytest.raises(StateError, match=r"change no\. 3 has a canary .* in force: 1, 2, 3, 4") as error:
-        propose_rollback(conf, force=True, to=3)
+        propose_rollback(FileStore(conf), force=True, to=3)
     assert "--to 1" in str(error.value)
     for force, to in ((False, None), (True, None), (False, 1)):
-        assert propose_rollback(conf, force=force, to=to).after == installed
+        assert propose_rollback(FileStore(conf), force=force, to=to).after == installed
     rollback(conf)
     rollback(conf)
     assert conf.read_bytes() == THEIRS
@@ -241,7 +245,7 @@ def test_a_rollback_of_a_later_change_leaves_a_rollout_that_went_back_as_it_is(c
     takes_step(conf, "1-rolled_back-200", NO_CANARY)
     before = conf.read_bytes()
     takes_step(conf, "2-all-300", {"filter.buildTimeout": "20"})
-    assert propose_rollback(conf, force=force).after == before
+    assert propose_rollback(FileStore(conf), force=force).after == before
 
 
 def test_a_forced_rollback_over_an_editor_who_ended_a_canary_does_not_bring_it_back(conf: Path) -> None:
@@ -250,7 +254,7 @@ def test_a_forced_rollback_over_an_editor_who_ended_a_canary_does_not_bring_it_b
     takes_step(conf, "1-canary-100", CANARY)
     install(conf, "observe")
     conf.write_bytes(b"".join(line for line in conf.read_bytes().splitlines(True) if b"canary" not in line))
-    assert propose_rollback(conf, force=True).after == installed
+    assert propose_rollback(FileStore(conf), force=True).after == installed
 
 
 def test_a_rollout_of_a_new_ledger_is_not_the_one_of_the_same_number_in_an_older(conf: Path) -> None:

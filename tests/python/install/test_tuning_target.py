@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import (
     carry_out,
@@ -32,19 +33,19 @@ def conf(tmp_path: Path) -> Path:
 
 
 def tune(conf: Path, values: dict[str, str | None]) -> None:
-    carry_out(propose_tuning(conf, values, "took longer than predicted"), BY)
+    carry_out(propose_tuning(FileStore(conf), values, "took longer than predicted"), BY)
 
 
 def test_a_change_is_shown_with_its_reason_and_recorded(conf: Path) -> None:
-    proposal = propose_tuning(conf, {ROWS: "300", LAUNCH: "2e7"}, "took longer than predicted")
+    proposal = propose_tuning(FileStore(conf), {ROWS: "300", LAUNCH: "2e7"}, "took longer than predicted")
     assert [(change.key, change.old, change.new) for change in proposal.changes] == [
         (LAUNCH, "3e7", "2e7"),
         (ROWS, None, "300"),
     ]
     carry_out(proposal, BY)
-    (record,) = journal_of(conf).records
+    (record,) = journal_of(FileStore(conf)).records
     assert (record.action, record.changes[0].why) == (Action.TUNE, "took longer than predicted")
-    assert propose_tuning(conf, {ROWS: "300"}, "").nothing_to_do
+    assert propose_tuning(FileStore(conf), {ROWS: "300"}, "").nothing_to_do
 
 
 def test_restored_values_leave_the_original_bytes(conf: Path) -> None:
@@ -55,23 +56,23 @@ def test_restored_values_leave_the_original_bytes(conf: Path) -> None:
 
 def test_rollback_undoes_a_tuning(conf: Path) -> None:
     tune(conf, {ROWS: "300"})
-    carry_out(propose_rollback(conf, force=False), BY)
+    carry_out(propose_rollback(FileStore(conf), force=False), BY)
     assert conf.read_bytes() == THEIRS
 
 
 def test_uninstall_removes_tuned_values_from_an_edited_file(conf: Path) -> None:
-    carry_out(propose_install(conf, JAR, None), BY)
+    carry_out(propose_install(FileStore(conf), JAR, None), BY)
     tune(conf, {ROWS: "300", LAUNCH: "2e7"})
     conf.write_bytes(conf.read_bytes() + b"\nspark.executor.cores 4\n")
-    carry_out(propose_uninstall(conf, purge=False), BY)
+    carry_out(propose_uninstall(FileStore(conf), purge=False), BY)
     assert conf.read_bytes() == THEIRS + b"\nspark.executor.cores 4\n"
 
 
 def test_a_tuned_value_that_somebody_edited_stays(conf: Path) -> None:
-    carry_out(propose_install(conf, JAR, None), BY)
+    carry_out(propose_install(FileStore(conf), JAR, None), BY)
     tune(conf, {ROWS: "300"})
     conf.write_bytes(conf.read_bytes().replace(b"300", b"310"))
-    carry_out(propose_uninstall(conf, purge=False), BY)
+    carry_out(propose_uninstall(FileStore(conf), purge=False), BY)
     assert b"spark.aqePlugin.cost.shuffleNanosPerRow 310" in conf.read_bytes()
 
 
@@ -84,7 +85,7 @@ def test_a_tuned_value_that_somebody_edited_stays(conf: Path) -> None:
 )
 def test_a_value_that_the_plugin_refuses_is_not_written(conf: Path, key: str, value: str, said: str) -> None:
     with pytest.raises(ConfError) as error:
-        propose_tuning(conf, {key: value}, "")
+        propose_tuning(FileStore(conf), {key: value}, "")
     assert str(error.value) == said
     assert conf.read_bytes() == THEIRS
 

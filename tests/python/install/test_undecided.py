@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.conf.keys import PLUGIN_CLASS
-from aqe_plugin.conf.stores.file_store import store_of
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.install.undecided import why_undecided
 from aqe_plugin.machine.pyspark import import_pyspark
@@ -75,8 +75,8 @@ def test_an_environment_that_is_damaged_is_skipped_and_reported(tmp_path: Path, 
 )
 def test_a_conf_says_which_drivers_do_not_read_it(tmp_path: Path, name: str, text: str, said: str) -> None:
     (tmp_path / name).write_text(text)
-    found = read_target(tmp_path / name)
-    assert store_of(tmp_path / name) == found.store
+    found = read_target(FileStore(tmp_path / name))
+    assert FileStore(tmp_path / name) == found.store
     assert (said in found.conf.not_read_by, bool(said)) == (True, bool(found.conf.not_read_by))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.errors import SessionError, TargetError
 from aqe_plugin.install.checks import CheckVerdict
@@ -110,7 +111,7 @@ def test_java_parses_properties_like_the_package(tmp_path: Path) -> None:
 def test_a_real_run_starts_nothing_without_an_installed_plugin(tmp_path: Path) -> None:
     target = tmp_path / "spark-defaults.conf"
     target.write_text("spark.master yarn\n")
-    (check,) = session_checks(target, None, {})
+    (check,) = session_checks(FileStore(target), None, {})
     assert (check.verdict, check.name) == (CheckVerdict.FAILED, "session")
     assert "aqe-plugin install" in check.fix
 
@@ -119,7 +120,7 @@ def test_a_real_run_of_an_image_asks_for_a_local_copy_of_its_jar(tmp_path: Path)
     target = tmp_path / "application.yaml"
     target.write_text(MANIFEST)
     with pytest.raises(TargetError, match="--jar"):
-        list(session_checks(target, None, {}))
+        list(session_checks(FileStore(target), None, {}))
 
 
 def test_a_real_run_starts_the_files_spark_else_spark_home(tmp_path: Path) -> None:
@@ -128,11 +129,11 @@ def test_a_real_run_starts_the_files_spark_else_spark_home(tmp_path: Path) -> No
         (tmp_path / name / "bin" / "spark-submit").touch()
     target, elsewhere = tmp_path / "own" / "conf" / "spark-defaults.conf", tmp_path / "spark-defaults.conf"
     environment = {"SPARK_HOME": str(tmp_path / "environment")}
-    assert spark_home_of(target, environment) == tmp_path / "own"
-    assert spark_home_of(elsewhere, environment) == tmp_path / "environment"
-    assert (spark_home_of(elsewhere, {}) / "bin" / "spark-submit").is_file()
+    assert spark_home_of(FileStore(target), environment) == tmp_path / "own"
+    assert spark_home_of(FileStore(elsewhere), environment) == tmp_path / "environment"
+    assert (spark_home_of(FileStore(elsewhere), {}) / "bin" / "spark-submit").is_file()
 
 
 def test_a_folder_without_spark_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match="bin/spark-submit"):
-        spark_home_of(tmp_path / "spark-defaults.conf", {"SPARK_HOME": str(tmp_path)})
+        spark_home_of(FileStore(tmp_path / "spark-defaults.conf"), {"SPARK_HOME": str(tmp_path)})

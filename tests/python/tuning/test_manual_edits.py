@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from aqe_plugin.conf.keys import CANARY_SET, CANARY_SHARE, PLUGIN_CLASS, PLUGINS_KEY, PREFIX
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.errors import WriteError
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.controller import Proposal
@@ -110,7 +111,7 @@ def test_an_interrupted_step_without_the_one_before_names_the_ledger(
     cluster: Cluster, answer: Answer, earlier_rollout: bool
 ) -> None:
     begun(cluster, answer)
-    ledger = journal_of(cluster.target).folder / "rollouts.jsonl"
+    ledger = journal_of(FileStore(cluster.target)).folder / "rollouts.jsonl"
     observed, interrupted, _ = (json.loads(line) for line in ledger.read_text().splitlines())
     assert (observed["phase"], interrupted["phase"]) == ("done", "begun")
     earlier = json.dumps({**observed, "ring": "rolled_back"}) if earlier_rollout else "{"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from api_server import ApiServer
+from aqe_plugin.conf.stores.file_store import FileStore
 from commands import Answer
 from fleet import DEFAULTS, log_of
 from tuned_cluster import Cluster, step
@@ -25,8 +26,8 @@ def test_a_good_change_goes_through_every_ring(cluster: Cluster, answer: Answer)
     cluster.week()
     assert cluster.target.read_bytes() == before
     assert step(cluster, answer, "--why", "as agreed")["ring"] == "all"
-    assert cluster.thresholds(cluster.target)["cost.hashBuildNanosPerRow"] > 80
-    assert cluster.fleet.excess(cluster.thresholds(cluster.target)) < cluster.fleet.excess(DEFAULTS)
+    assert cluster.thresholds(FileStore(cluster.target))["cost.hashBuildNanosPerRow"] > 80
+    assert cluster.fleet.excess(cluster.thresholds(FileStore(cluster.target))) < cluster.fleet.excess(DEFAULTS)
     cluster.week()
     cluster.week()
     assert step(cluster, answer)["ring"] == "settled"
@@ -61,7 +62,7 @@ def test_without_a_canary_the_control_is_the_runs_before_the_change(cluster: Clu
     cluster.week()
     assert step(cluster, answer)["ring"] == "all"
     assert cluster.target.read_bytes() != before
-    slow = cluster.fleet.week(cluster.thresholds(cluster.target), 16)
+    slow = cluster.fleet.week(cluster.thresholds(FileStore(cluster.target)), 16)
     cluster.write([replace(run, duration_millis=3 * run.duration_millis) for run in slow])
     assert step(cluster, answer)["ring"] == "rolled_back"
     assert cluster.target.read_bytes() == before

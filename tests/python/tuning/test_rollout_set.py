@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.conf.keys import CANARY_SET, PREFIX
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.errors import WriteError
 from aqe_plugin.tuning.rollout.ledger import rollouts_of
 from aqe_plugin.tuning.rollout.rings import Ring
@@ -164,7 +165,7 @@ def test_a_rollout_that_never_came_into_force_gives_way_to_values_that_are_asked
     assert (code, "Rollout no. 1 is over: another one takes its place" in err) == (0, True), err
     assert "filter.maxPassRate" in cluster.target.read_text()
     assert "filter.buildTimeout" not in cluster.target.read_text()
-    assert [step.ring for step in rollouts_of(cluster.target)][-2:] == [Ring.OBSERVE, Ring.ALL]
+    assert [step.ring for step in rollouts_of(FileStore(cluster.target))][-2:] == [Ring.OBSERVE, Ring.ALL]
 
 
 def test_the_canarys_own_keys_are_no_values_to_try(cluster: Cluster, answer: Answer) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from aqe_plugin.conf.keys import MODE_KEY
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.errors import WriteError
 from aqe_plugin.install.journal import Actor, journal_of
 from aqe_plugin.tuning.rollout.ledger import locked, rollouts_of
@@ -70,7 +71,7 @@ def test_the_next_apply_finishes_an_interrupted_step(
 def test_damaged_lines_of_the_ledger_are_warned_of(cluster: Cluster, answer: Answer) -> None:
     words = ("rollout", str(cluster.logs), "--target", str(cluster.target), "--yes")
     assert answer(*words, "--set", "spark.aqePlugin.filter.buildTimeout=10")[0] == 0
-    (ledger,) = journal_of(cluster.target).folder.glob("rollouts.jsonl")
+    (ledger,) = journal_of(FileStore(cluster.target)).folder.glob("rollouts.jsonl")
     first, *others = ledger.read_bytes().splitlines(keepends=True)
     ledger.write_bytes(b"".join([first[:40] + b"\n", *others]))
     _, _, err = answer(*words)
@@ -78,7 +79,7 @@ def test_damaged_lines_of_the_ledger_are_warned_of(cluster: Cluster, answer: Ans
 
 
 def test_a_second_apply_on_the_same_file_is_refused(cluster: Cluster, answer: Answer) -> None:
-    with locked(cluster.target):
+    with locked(FileStore(cluster.target)):
         code, _, err = answer("rollout", str(cluster.logs), "--target", str(cluster.target), "--yes")
     assert (code, "another aqe-plugin is changing the same file" in err) == (7, True)
 
@@ -128,7 +129,7 @@ def test_a_stop_is_not_taken_back_by_a_later_apply_whatever_the_logs_show(
         cluster.target.write_text(f"{cluster.target.read_text()}{MODE_KEY} {stop[1]}\n")
     else:
         step(cluster, answer, *stop[1:])
-    stopped, taken = cluster.target.read_bytes(), rollouts_of(cluster.target)
+    stopped, taken = cluster.target.read_bytes(), rollouts_of(FileStore(cluster.target))
     for old in cluster.logs.iterdir():
         old.unlink()
     log = log_of(cluster.fleet.week(None)[-1:], "app-new", errors=2)
@@ -137,7 +138,7 @@ def test_a_stop_is_not_taken_back_by_a_later_apply_whatever_the_logs_show(
         code, out, err = answer("rollout", str(cluster.logs), "--target", str(cluster.target), "--yes", *words)
         assert (code, out) == (0, "")
         assert f"{cluster.target}: {MODE_KEY} is off, so no step is taken" in err
-    assert (cluster.target.read_bytes(), rollouts_of(cluster.target)) == (stopped, taken)
+    assert (cluster.target.read_bytes(), rollouts_of(FileStore(cluster.target))) == (stopped, taken)
     if stop[0] == "rollout":
         assert answer("rollback", "--target", str(cluster.target), "--yes")[0] == 0
         assert "off" not in cluster.target.read_text()

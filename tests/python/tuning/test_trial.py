@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from aqe_plugin.conf.keys import PREFIX
+from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.history import Application, Fault
@@ -246,7 +247,7 @@ def test_while_logs_may_come_late_the_control_is_not_over() -> None:
 
 
 def rollouts(target: Path, hours: float, who: str = "ann") -> Rollouts:
-    return read_rollouts(target, Actor(who, "", lambda: NOON + timedelta(hours=hours)))
+    return read_rollouts(FileStore(target), Actor(who, "", lambda: NOON + timedelta(hours=hours)))
 
 
 @pytest.fixture
@@ -326,7 +327,7 @@ def test_what_ran_with_a_settled_change_that_was_taken_back_is_no_control_of_the
     others = (Ring.OBSERVE, -40), (Ring.ALL, -39), (Ring.SETTLED, -20), (Ring.ROLLED_BACK, -5)
     steps = [at(ring, hours, hours) for ring, hours in others]
     following = replace(at(Ring.ALL, 0, 0), number=2)
-    found = Rollouts(Path("unused"), (*steps, following), Actor("ann", "", lambda: NOON))
+    found = Rollouts(FileStore(Path("unused")), (*steps, following), Actor("ann", "", lambda: NOON))
     assert found.trial(history()).since_millis == millis(-5)
 
 
