@@ -170,7 +170,7 @@ def test_a_rollout_that_never_came_into_force_gives_way_to_values_that_are_asked
 
 def test_the_canarys_own_keys_are_no_values_to_try(cluster: Cluster, answer: Answer) -> None:
     code, _, err = answer("rollout", "--target", str(cluster.target), "--set", f"{CANARY_SET}filter.maxPassRate=0.5")
-    assert (code, "apply sets the canary's keys itself" in err) == (5, True), err
+    assert (code, "rollout sets the canary's keys itself" in err) == (5, True), err
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_the_canarys_own_keys_are_no_values_to_try(cluster: Cluster, answer: Ans
         (f"{RATE} 7", 5, f"{RATE} = 7: not allowed: expected a number from 0 to 1."),
         ("spark.executor.cores 4", 5, "spark.executor.cores = 4: not a key of the plugin (spark.aqePlugin.*)."),
         (f"{RATE[:-1]} 0.5", 5, f"{RATE[:-1]} = 0.5: unknown key, the plugin ignores it; did you mean {RATE}?"),
-        (f"{CANARY_SET}filter.maxPassRate 0.5", 5, f"{CANARY_SET}filter.maxPassRate = 0.5: apply sets the canary's"),
+        (f"{CANARY_SET}filter.maxPassRate 0.5", 5, f"{CANARY_SET}filter.maxPassRate = 0.5: rollout sets the canary's"),
         (f"{RATE} \\u12", 4, "\\u without four hexadecimal digits; Spark refuses the whole file."),
     ],
 )
@@ -207,7 +207,7 @@ def test_a_step_says_when_it_takes_effect_and_a_rollout_that_is_over_says_so(clu
     _, out, err = answer(*words, "--set", ASKED)
     assert "observe -> all" in out
     assert f"Done: applications that start from now on read {cluster.target} as it is now." in err
-    assert "Run apply with the event logs, daily; aqe-plugin history" in err
+    assert "Run rollout with the event logs, daily; aqe-plugin history" in err
     answer("rollback", "--target", str(cluster.target), "--yes")
     _, out, err = answer(*words)
     assert "all -> rolled back" in out

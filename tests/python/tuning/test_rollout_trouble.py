@@ -85,7 +85,7 @@ def test_a_second_apply_on_the_same_file_is_refused(cluster: Cluster, answer: An
 
 
 @pytest.mark.parametrize(
-    ("version", "cure"), [(5, "upgrade it"), (2, "then move this file away; the next apply begins anew")]
+    ("version", "cure"), [(5, "upgrade it"), (2, "then move this file away; the next rollout begins anew")]
 )
 def test_rollouts_of_another_version_are_an_error(cluster: Cluster, answer: Answer, version: int, cure: str) -> None:
     step(cluster, answer)
