@@ -1,4 +1,4 @@
-"""A small table as plain text for a terminal and as HTML for a notebook, made without any library.
+"""A small table as plain text for a terminal and as HTML for a notebook.
 
 Cells may hold anything a query, a path or a log can hold: control characters are made visible, and in HTML nothing is
 markup but what this module writes.
@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import html
 import shutil
-import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from io import StringIO
 
-from aqe_plugin.render.terminal import visible_lines
-
-_NARROWEST = 8
+from aqe_plugin.render.terminal import drawn_table, visible_lines
 
 _CELL = "text-align: left; vertical-align: top; white-space: pre-wrap; padding: 0.3em 0.8em 0.3em 0"
 
@@ -58,44 +54,24 @@ def html_of(*tables: Table) -> str:
 
 def text_of(*tables: Table) -> str:
     """The tables as plain text, as wide as the terminal, 100 characters where there is none."""
+    # A session that shows nothing is spared its import.
+    from rich.console import Console
+    from rich.text import Text
+
     width = max(60, shutil.get_terminal_size((100, 25)).columns)
-    return "\n".join(line.rstrip() for table in tables for line in _lines(table, width))
-
-
-def _lines(table: Table, width: int) -> Iterator[str]:
-    yield from _wrapped(table.heading, width)
-    if table.rows:
-        yield ""
-        yield from _grid(table, width)
-        yield ""
-    for note in table.notes:
-        yield from _wrapped(note, width)
-
-
-def _grid(table: Table, width: int) -> Iterator[str]:
-    rows = [[visible_lines(cell) for cell in row] for row in table.rows]
-    columns = list(zip(table.columns, *rows, strict=True))
-    widths = [max(len(line) for cell in column for line in [*cell.split("\n"), ""]) for column in columns]
-    while sum(widths) + 2 * len(widths) > width and max(widths) > _NARROWEST:
-        widths[widths.index(max(widths))] -= 1
-    spaced = any("\n" in cell for row in rows for cell in row)
-    yield from _row(table.columns, widths)
-    yield "  ".join("-" * wide for wide in widths)
-    for number, row in enumerate(rows):
-        if spaced and number:
-            yield ""
-        yield from _row(row, widths)
-
-
-def _row(cells: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    wrapped = [_wrapped(cell, wide) for cell, wide in zip(cells, widths, strict=True)]
-    for line in zip_longest(*wrapped, fillvalue=""):
-        yield "  ".join(part.ljust(wide) for part, wide in zip(line, widths, strict=True))
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    lines = (textwrap.wrap(line, max(1, width), break_on_hyphens=False) for line in visible_lines(text).split("\n"))
-    return [part for line in lines for part in line or [""]]
+    console = Console(file=StringIO(), width=width, color_system=None, force_terminal=False)
+    with console.capture() as shown:
+        for table in tables:
+            console.print(Text(visible_lines(table.heading)))
+            if table.rows:
+                drawn = drawn_table(*table.columns)
+                drawn.show_lines = any("\n" in cell for row in table.rows for cell in row)
+                for row in table.rows:
+                    drawn.add_row(*(Text(visible_lines(cell)) for cell in row))
+                console.print(drawn)
+            for note in table.notes:
+                console.print(Text(visible_lines(note)))
+    return "\n".join(line.rstrip() for line in shown.get().rstrip("\n").split("\n"))
 
 
 def _html(table: Table) -> str:

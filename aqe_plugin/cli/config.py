@@ -7,15 +7,13 @@ import os
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.cli.settings import settings_of
 from aqe_plugin.cli.settings_file import find_settings
 from aqe_plugin.errors import ConfError
 from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.terminal import stdout_console, visible
+from aqe_plugin.render.terminal import drawn_table, stdout_console, visible
 
 
 def config(
@@ -47,7 +45,7 @@ def config(
             }
             typer.echo(json.dumps(row))
         return
-    table = Table("setting", "value", "from", "where", box=box.SIMPLE_HEAD)
+    table = drawn_table("setting", "value", "from", "where")
     for one in rows:
         cells = (f"{one.command}.{one.name}", _in_cell(one.shown), one.origin, one.place)
         table.add_row(*(Text(visible(cell)) for cell in cells), style="bold" if one.place else "dim")

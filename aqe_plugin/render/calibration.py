@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ExtraMissingError, WriteError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.machine.extras import install_command
+from aqe_plugin.render.terminal import drawn_table
 from aqe_plugin.tuning.calibration.fit import Coefficient, Fit, Point
 from aqe_plugin.tuning.groups import written
 
@@ -21,10 +20,9 @@ _COLOURS = ("#9aa5b1", "#e4572e")
 
 def print_fit(found: Fit, least_identified: float, console: Console) -> None:
     """A row for each coefficient: old, measured, interval, and whether the samples tell enough about it."""
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("key", overflow="fold")
-    for name in ("old", "measured", "95 % interval", "times", "known"):
-        table.add_column(name, justify="right")
+    table = drawn_table("key", "old", "measured", "95 % interval", "times", "known")
+    for column in table.columns[1:]:
+        column.justify = "right"
     proposed = set(found.proposed(least_identified))
     for one in found.coefficients:
         table.add_row(

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable
 from difflib import unified_diff
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,7 +18,7 @@ from aqe_plugin.conf.credentials import HIDDEN, conf_without_secrets, without_cr
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
 from aqe_plugin.install.journal import Journal, Phase
-from aqe_plugin.render.terminal import visible
+from aqe_plugin.render.terminal import drawn_table, visible
 
 _DIGEST_SHOWN = 12
 _HEADER_LINES = 2
@@ -60,9 +59,8 @@ def diff_of(proposal: Proposal) -> list[str]:
 
 def changes_table(changes: Iterable[Change]) -> Table:
     """Each key with its old and new value and why."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("key", "old", "new", "why"):
-        table.add_column(name, overflow="fold", no_wrap=name == "key", min_width=8)
+    table = drawn_table("key", "old", "new", "why")
+    table.columns[0].no_wrap = True
     for shown in map(as_kept, changes):
         table.add_row(*(_cell(text) for text in (shown.key, shown.old, shown.new, shown.why)))
     return table

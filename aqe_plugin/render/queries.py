@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.events.queries import QueryStory
@@ -24,6 +22,7 @@ from aqe_plugin.render.query_text import (
     query_line,
     query_summary,
 )
+from aqe_plugin.render.terminal import drawn_table
 
 # From this width on, a column holds the longest conf key in one piece.
 _TABLE_WIDTH = 150
@@ -73,9 +72,10 @@ class _Joins:
                 yield Padding(_styled(facts), (0, 0, 0, 2))
                 yield from (Padding(_styled(cell), (0, 0, 0, 4)) for cell in others)
         elif self._cells:
-            table = Table(box=box.SIMPLE_HEAD, expand=True, show_lines=True)
-            for column, ratio in zip(COLUMNS, (3, 4, 4), strict=True):
-                table.add_column(column, ratio=ratio, overflow="fold")
+            table = drawn_table(*COLUMNS)
+            table.expand = table.show_lines = True
+            for column, ratio in zip(table.columns, (3, 4, 4), strict=True):
+                column.ratio = ratio
             for cells in self._cells:
                 table.add_row(*map(_styled, cells))
             yield table

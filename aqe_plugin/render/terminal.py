@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 _CONTROL = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufffe\uffff"
@@ -28,6 +29,17 @@ def stdout_console(*, soft_wrap: bool = False) -> Console:
     console = Console(soft_wrap=soft_wrap)
     # FORCE_COLOR makes rich take a pipe for a terminal.
     return console if console.file.isatty() else Console(soft_wrap=soft_wrap, width=_ANY_WIDTH)
+
+
+def drawn_table(*columns: str) -> Table:
+    """A table without rows, drawn as all are: a line below the heads; a cell that is too long is folded."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
 
 
 def visible(text: str) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.render.control import changes_table
-from aqe_plugin.render.terminal import visible
+from aqe_plugin.render.terminal import drawn_table, visible
 from aqe_plugin.tuning.groups import written
 from aqe_plugin.tuning.recommendation import Evidence, Finding, Limits, Recommendation, violations
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
@@ -24,9 +22,7 @@ _RING_STYLES = {Ring.SETTLED: "green", Ring.ROLLED_BACK: "bold red"}
 
 def print_findings(findings: Sequence[Finding], limits: Limits, console: Console) -> None:
     """A row for each key: old and new value, and for the first of a group why, evidence, and the limits it exceeds."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("group", "key", "old", "new", "why", "evidence", "verdict"):
-        table.add_column(name, overflow="fold")
+    table = drawn_table("group", "key", "old", "new", "why", "evidence", "verdict")
     for finding in findings:
         made = finding.recommendation
         if made is None:

@@ -105,7 +105,7 @@ print(aqe_plugin.configure(Builder(), mode="apply")._options["spark.plugins"])
     assert (ran.stdout, ran.stderr) == ("io.aqeplugin.AqePlugin\n", "")
 
 
-def test_the_session_api_is_imported_and_shown_without_any_dependency(tmp_path: Path) -> None:
+def test_the_session_api_is_imported_and_shown_in_a_notebook_without_any_dependency(tmp_path: Path) -> None:
     code = """
 import importlib, pkgutil
 import aqe_plugin
@@ -114,11 +114,11 @@ for module in pkgutil.iter_modules(api.__path__):
     importlib.import_module(f"aqe_plugin.api.{module.name}")
 aqe_plugin.AqePlugin
 from aqe_plugin import Counters
-print(repr(Counters({"filters_built": 3})))
+print(Counters({"filters_built": 3})._repr_html_())
 """
     ran = without_dependencies(code, tmp_path)
     assert ran.stderr == ""
-    assert "filters_built  3" in ran.stdout
+    assert re.search("filters_built</td><td[^>]*>3<", ran.stdout)
 
 
 def test_jar_path_is_answered_without_any_dependency(tmp_path: Path) -> None:

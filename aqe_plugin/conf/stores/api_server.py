@@ -112,7 +112,7 @@ class ObjectApi:
                 f"({_reason(error)}). Is it up and reachable from here? kubectl cluster-info tries the same."
             ) from error
 
-    def _trouble(self, error: Exception) -> str:
+    def _trouble(self, error: BaseException) -> str:
         if isinstance(error, ApiException) and error.status in _BUSY:
             return f"{self.server} is busy or broken ({error.status})"
         return f"{self.server} does not answer" if isinstance(error, HTTPError) else ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class Patience:
     longest_wait_seconds: float = 10.0
     request_seconds: float = 15.0
 
-    def ask(self, call: Callable[[], T], trouble: Callable[[Exception], str], say: Callable[[str], None]) -> T:
+    def ask(self, call: Callable[[], T], trouble: Callable[[BaseException], str], say: Callable[[str], None]) -> T:
         """The answer of ``call``, which is repeated while it raises an error that may pass.
 
         Args:
@@ -36,21 +36,27 @@ class Patience:
         Raises:
             Exception: whatever ``call`` raised last.
         """
-        for attempt in range(1, self.attempts):
-            try:
-                return call()
-            except Exception as error:
-                reason = trouble(error)
-                if not reason:
-                    raise
-                seconds = self._wait_seconds(attempt, error)
-                say(f"{reason}, try {attempt} of {self.attempts}; trying again in {seconds:.1f} s.")
-            time.sleep(seconds)
-        return call()
 
-    def _wait_seconds(self, attempt: int, error: Exception) -> float:
-        asked = str((getattr(error, "headers", None) or {}).get("Retry-After", ""))
+        def tell(state: RetryCallState) -> None:
+            number, seconds = state.attempt_number, state.upcoming_sleep
+            say(f"{trouble(_error(state))}, try {number} of {self.attempts}; trying again in {seconds:.1f} s.")
+
+        return Retrying(
+            retry=retry_if_exception(lambda error: bool(trouble(error))),
+            stop=stop_after_attempt(self.attempts),
+            wait=self._wait_seconds,
+            before_sleep=tell,
+            reraise=True,
+        )(call)
+
+    def _wait_seconds(self, state: RetryCallState) -> float:
+        asked = str((getattr(_error(state), "headers", None) or {}).get("Retry-After", ""))
         if asked.isdigit():
             return min(float(asked), self.longest_wait_seconds)
-        # Not a secret: it keeps clients that failed together from returning together.
-        return random.uniform(0, min(self.first_wait_seconds * 2 ** (attempt - 1), self.longest_wait_seconds))  # noqa: S311
+        return wait_random_exponential(self.first_wait_seconds, self.longest_wait_seconds)(state)
+
+
+def _error(state: RetryCallState) -> BaseException:
+    error = None if state.outcome is None else state.outcome.exception()
+    assert error is not None
+    return error
