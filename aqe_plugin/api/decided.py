@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from aqe_plugin.events.json_values import decode_text
-from aqe_plugin.events.model import PluginMode, QueryEnded, TrialArm
+from aqe_plugin.events.model import QueryEnded, TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _story(rows: Sequence[Row]) -> QueryStory:
         application_name="",
         execution_id=first["execution_id"],
         description="",
-        mode=PluginMode(first["mode"]),
+        mode=first["mode"],
         duration_millis=first["query_millis"],
         joins=joins,
         ended=_ended(first, joins),

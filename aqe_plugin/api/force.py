@@ -14,7 +14,6 @@ from aqe_plugin.errors import ConfError, NotAvailableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-JoinStrategy = Literal["plain_sort_merge", "shuffled_hash", "broadcast", "filtered_sort_merge"]
 PluginPart = Literal["plugin", "filters"]
 
 _JOIN_HINTS = MappingProxyType({"broadcast": "broadcast", "shuffled_hash": "shuffle_hash", "plain_sort_merge": "merge"})

@@ -9,7 +9,7 @@ from aqe_plugin.api.analysis import Analysis
 from aqe_plugin.api.counters import Counters
 from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.explanation import Explanation, explained
-from aqe_plugin.api.force import JoinStrategy, PluginPart, force_all, force_join, not_forced, switch_off
+from aqe_plugin.api.force import PluginPart, force_all, force_join, not_forced, switch_off
 from aqe_plugin.api.session_check import Checks, join_checks, joins_not_run
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
 from aqe_plugin.api.threshold import conf_values
@@ -17,8 +17,8 @@ from aqe_plugin.api.thresholds import SessionThresholds
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys, sentence
 from aqe_plugin.errors import ConfError, NotAvailableError, SessionError
+from aqe_plugin.events.model import Mode, Strategy
 from aqe_plugin.install.checks import Check, mode_and_keys, mode_set, nothing_decided
-from aqe_plugin.install.session import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -238,12 +238,12 @@ class AqePlugin:
         return Counters({row["name"]: row["value"] for row in rows})
 
     @overload
-    def force(self, strategy: JoinStrategy) -> ConfScope: ...
+    def force(self, strategy: Strategy) -> ConfScope: ...
 
     @overload
-    def force(self, strategy: JoinStrategy, side: DataFrame) -> DataFrame: ...
+    def force(self, strategy: Strategy, side: DataFrame) -> DataFrame: ...
 
-    def force(self, strategy: JoinStrategy, side: DataFrame | None = None) -> ConfScope | DataFrame:
+    def force(self, strategy: Strategy, side: DataFrame | None = None) -> ConfScope | DataFrame:
         """Pins the strategy of joins, as far as Spark's hints and the session's confs allow.
 
         With ``side``, returns it with a hint for its next join: ``broadcast``, ``shuffled_hash`` or

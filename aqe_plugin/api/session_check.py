@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.tables import Shown, Table
+from aqe_plugin.events.model import Mode
 from aqe_plugin.install.checks import Check, CheckVerdict, deciding, right_rows, small_join
-from aqe_plugin.install.session import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

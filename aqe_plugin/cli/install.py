@@ -6,7 +6,6 @@ import getpass
 import os
 import socket
 from datetime import datetime, timezone
-from enum import Enum
 from typing import Annotated
 
 import typer
@@ -16,6 +15,7 @@ from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.conf.stores.locate import find_target
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.events.json_values import encode
+from aqe_plugin.events.model import Mode
 from aqe_plugin.install.checks import key_checks
 from aqe_plugin.install.chosen_jar import chosen_jar
 from aqe_plugin.install.controller import (
@@ -40,15 +40,6 @@ from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
 from aqe_plugin.render.tuning import print_rollouts
 from aqe_plugin.tuning.rollout.ledger import rollouts_of
 
-
-class InstallMode(str, Enum):
-    """The modes that an install can set; the mode off stops the plugin for the cluster."""
-
-    OFF = "off"
-    OBSERVE = "observe"
-    APPLY = "apply"
-
-
 TargetOption = Annotated[
     str | None,
     typer.Option(
@@ -69,7 +60,7 @@ WhyOption = Annotated[str, typer.Option("--why", help="The reason, for the journ
 def install(
     target: TargetOption = None,
     mode: Annotated[
-        InstallMode | None, typer.Option(help="Without it, a mode that is set stays, and a new install observes.")
+        Mode | None, typer.Option(help="Without it, a mode that is set stays, and a new install observes.")
     ] = None,
     jar: Annotated[
         str | None, typer.Option(help="The jar as Spark will find it: a path, or a URL such as local:///opt/….jar.")
@@ -88,7 +79,7 @@ def install(
     """
     path = place_of(target)
     wanted = chosen_jar(path, jar, spark)
-    proposal = propose_install(path, wanted, None if mode is None else mode.value)
+    proposal = propose_install(path, wanted, mode)
     _show_and_do(proposal, yes, output, why)
     conf = proposal.store.parse(proposal.after)
     if conf.not_read_by and not proposal.nothing_to_do:

@@ -28,18 +28,18 @@ from aqe_plugin.events.model import (
 from aqe_plugin.events.quantities import count, quantities, quantity, told_apart
 
 _STRATEGIES = {
-    Strategy.BROADCAST: "broadcast",
-    Strategy.SHUFFLED_HASH: "shuffled hash",
-    Strategy.FILTERED_SORT_MERGE: "filtered sort-merge",
-    Strategy.PLAIN_SORT_MERGE: "plain sort-merge",
-    Strategy.LEAVE_TO_SPARK: "left to Spark",
+    "broadcast": "broadcast",
+    "shuffled_hash": "shuffled hash",
+    "filtered_sort_merge": "filtered sort-merge",
+    "plain_sort_merge": "plain sort-merge",
+    "leave_to_spark": "left to Spark",
 }
 # Spark has one sort-merge join; what the plugin does not price is a join of another kind, or a choice still to be made.
 _OF_SPARK = {
     **_STRATEGIES,
-    Strategy.FILTERED_SORT_MERGE: "sort-merge",
-    Strategy.PLAIN_SORT_MERGE: "sort-merge",
-    Strategy.LEAVE_TO_SPARK: "another method",
+    "filtered_sort_merge": "sort-merge",
+    "plain_sort_merge": "sort-merge",
+    "leave_to_spark": "another method",
 }
 _LIMITS = {
     LimitOperator.COLLECT: "limit of the query",
@@ -87,13 +87,13 @@ def describe_numbers(reason: Reason) -> str:
 
 def describe_strategy(strategy: Strategy, with_filter: bool = False) -> str:
     """The name of the strategy, with its filter where the name does not include one."""
-    added = " with filter" if with_filter and strategy is not Strategy.FILTERED_SORT_MERGE else ""
+    added = " with filter" if with_filter and strategy != "filtered_sort_merge" else ""
     return _STRATEGIES[strategy] + added
 
 
 def _describe_fully(strategy: Strategy, with_filter: bool) -> str:
     """The name of the strategy, which also says that there is no filter."""
-    lacks = not with_filter and strategy is not Strategy.PLAIN_SORT_MERGE
+    lacks = not with_filter and strategy != "plain_sort_merge"
     return describe_strategy(strategy, with_filter) + (" without filter" if lacks else "")
 
 
@@ -123,7 +123,7 @@ def options_not_taken(decision: JoinDecision) -> list[str]:
 def _taken(decision: JoinDecision) -> JoinOption | None:
     """The option that runs; of a join that is left to Spark, its own."""
     facts = decision.facts
-    of_spark = Strategy.BROADCAST if facts.build.already_broadcast else facts.spark_strategy
+    of_spark = "broadcast" if facts.build.already_broadcast else facts.spark_strategy
     return carried_out(of_spark, decision.choice, decision.build_filter)
 
 

@@ -17,15 +17,15 @@ class JoinOption:
     @property
     def name(self) -> str:
         """As ``spark.aqePlugin.force`` names it."""
-        sort_merge = self.strategy in (Strategy.FILTERED_SORT_MERGE, Strategy.PLAIN_SORT_MERGE)
-        return self.strategy.value + ("+filter" if self.with_filter and not sort_merge else "")
+        sort_merge = self.strategy in ("filtered_sort_merge", "plain_sort_merge")
+        return self.strategy + ("+filter" if self.with_filter and not sort_merge else "")
 
 
 def carried_out(spark_strategy: Strategy, choice: Strategy, with_filter: bool) -> JoinOption | None:
     """What runs after ``choice``: for ``leave_to_spark`` what Spark does by itself."""
-    method = spark_strategy if choice is Strategy.LEAVE_TO_SPARK else choice
-    if method in (Strategy.BROADCAST, Strategy.SHUFFLED_HASH):
+    method = spark_strategy if choice == "leave_to_spark" else choice
+    if method in ("broadcast", "shuffled_hash"):
         return JoinOption(method, with_filter)
-    if method is Strategy.LEAVE_TO_SPARK:
+    if method == "leave_to_spark":
         return None
-    return JoinOption(Strategy.FILTERED_SORT_MERGE if with_filter else Strategy.PLAIN_SORT_MERGE, with_filter)
+    return JoinOption("filtered_sort_merge" if with_filter else "plain_sort_merge", with_filter)

@@ -2,7 +2,7 @@
 
 A dataclass is its own schema: a field ``build_bytes: int`` is the JSON member ``buildBytes``. Unknown members are
 ignored, so a newer plugin may add some. A field of type ``X | None`` may be absent or ``null``; every other member is
-required, with its type. Field types are ``int``, ``float``, ``str``, ``bool``, string enums, dataclasses,
+required, with its type. Field types are ``int``, ``float``, ``str``, ``bool``, string enums, literals, dataclasses,
 ``tuple[X, ...]`` and ``X | None`` of them.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, Optional, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Optional, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from aqe_plugin.errors import EventSchemaError
 
@@ -108,7 +108,7 @@ def camel_case(name: str) -> str:
 @cache
 def _readers(shape: Any) -> tuple[Callable[[bytes], Any], Callable[[object], Any]]:
     """Readers of JSON text and of parsed JSON."""
-    # Imported here because sessions and `jar-path` work without msgspec.
+    # Imported here because sessions and `path jar` work without msgspec.
     import msgspec
 
     # msgspec renames members for structs only, so a struct is read first and then made into the dataclass.
@@ -137,6 +137,13 @@ def _struct(shape: Any) -> Any:
         for name, hint in get_type_hints(shape).items()
     ]
     return msgspec.defstruct(cast("type", shape).__name__, members, rename=camel_case, kw_only=True)
+
+
+def words_of(hint: Any) -> tuple[str, ...]:
+    """The words that a type allows, of an enum or a ``Literal``; empty for other types."""
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return tuple(member.value for member in hint)
+    return get_args(hint) if get_origin(hint) is Literal else ()
 
 
 def is_optional(hint: Any) -> bool:

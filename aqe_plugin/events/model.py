@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
+
+Mode = Literal["off", "observe", "apply"]
+"""Whether the plugin does nothing, decides without changing plans, or changes plans."""
+
+Strategy = Literal["broadcast", "shuffled_hash", "filtered_sort_merge", "plain_sort_merge", "leave_to_spark"]
+"""How a join runs."""
 
 
 class JoinKind(str, Enum):
@@ -30,30 +37,12 @@ class Side(str, Enum):
     RIGHT = "right"
 
 
-class Strategy(str, Enum):
-    """How a join runs."""
-
-    BROADCAST = "broadcast"
-    SHUFFLED_HASH = "shuffled_hash"
-    FILTERED_SORT_MERGE = "filtered_sort_merge"
-    PLAIN_SORT_MERGE = "plain_sort_merge"
-    LEAVE_TO_SPARK = "leave_to_spark"
-
-
 class WaitEnd(str, Enum):
     """How a wait for a build side ended."""
 
     USED = "used"
     UNUSED = "unused"
     RELEASED = "released"
-
-
-class PluginMode(str, Enum):
-    """Whether the plugin was off, decided without changing plans, or changed plans."""
-
-    OFF = "off"
-    OBSERVE = "observe"
-    APPLY = "apply"
 
 
 class TrialArm(str, Enum):
@@ -419,7 +408,7 @@ class JoinDecided:
     schema_version: int
     execution_id: int
     time_millis: int
-    mode: PluginMode
+    mode: Mode
     decision: JoinDecision
     filters: tuple[FilterPlanned, ...]
     arm: TrialArm | None = None
@@ -520,7 +509,7 @@ class LimitDecided:
     schema_version: int
     execution_id: int
     time_millis: int
-    mode: PluginMode
+    mode: Mode
     applied: bool
     decision: LimitDecision
     outcome: LimitOutcome | None
@@ -542,7 +531,7 @@ class PredicateInferred:
     schema_version: int
     execution_id: int
     time_millis: int
-    mode: PluginMode
+    mode: Mode
     table: str
     predicate: str
     inferred_by: InferredBy

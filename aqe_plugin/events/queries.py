@@ -17,7 +17,7 @@ from aqe_plugin.events.model import (
     JoinDecided,
     JoinDecision,
     LimitDecided,
-    PluginMode,
+    Mode,
     PredicateInferred,
     QueryEnded,
     TrialArm,
@@ -68,7 +68,7 @@ class QueryStory:
     application_name: str
     execution_id: int
     description: str
-    mode: PluginMode
+    mode: Mode
     duration_millis: int | None
     joins: tuple[JoinStory, ...]
     ended: QueryEnded | None
@@ -178,7 +178,7 @@ def _story(
         application_name=application.app_name,
         execution_id=execution_id,
         description=query.started.description if query.started is not None else "",
-        mode=modes[-1] if modes else PluginMode.APPLY,
+        mode=modes[-1] if modes else "apply",
         duration_millis=_duration_millis(query),
         joins=joins,
         ended=query.ended,

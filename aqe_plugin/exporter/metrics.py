@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import get_args
 
 from aqe_plugin.events.model import Strategy, WaitEnd
 
@@ -156,7 +157,7 @@ APPLICATION_DECISIONS = _of_application(
     "join_decisions",
     "Decided joins of the application, by chosen strategy.",
     "choice",
-    starts=tuple(strategy.value for strategy in Strategy),
+    starts=get_args(Strategy),
 )
 APPLICATION_ROWS_IN = _of_application("filter_rows_in", "Rows that the application's filters checked.")
 APPLICATION_ROWS_OUT = _of_application("filter_rows_out", "Rows that passed the application's filters.")

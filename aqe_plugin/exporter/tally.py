@@ -112,8 +112,8 @@ class Tally:
 
     def _add_decision(self, log_name: str, event: JoinDecided) -> None:
         decision = event.decision
-        choice = decision.choice.value
-        self._add(metrics.DECISIONS, choice, self._code(decision.reason.code), event.mode.value)
+        choice = decision.choice
+        self._add(metrics.DECISIONS, choice, self._code(decision.reason.code), event.mode)
         self._applications.sums(log_name, event.time_millis)[metrics.APPLICATION_DECISIONS, (choice,)] += 1
         self._add(metrics.FILTER_DECISIONS, _yes(decision.build_filter), self._code(decision.filter_reason.code))
         waiting = decision.facts.waiting
@@ -136,7 +136,7 @@ class Tally:
 
     def _add_limit(self, event: LimitDecided) -> None:
         decision = event.decision
-        self._add(metrics.LIMIT_DECISIONS, decision.choice.value, self._code(decision.reason.code), event.mode.value)
+        self._add(metrics.LIMIT_DECISIONS, decision.choice.value, self._code(decision.reason.code), event.mode)
         if event.outcome is not None:
             self._add(metrics.LIMIT_FILES, by=decision.facts.files)
             self._add(metrics.LIMIT_ROWS_READ, by=event.outcome.rows_read)

@@ -11,18 +11,17 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from aqe_plugin.conf.keys import JARS_KEY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys, entries_of
 from aqe_plugin.conf.spark_defaults import spark_defaults
 from aqe_plugin.errors import ConfError, SessionError
+from aqe_plugin.events.model import Mode
 from aqe_plugin.install.jars import jar_for
 from aqe_plugin.machine.pyspark import import_pyspark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Mode = Literal["off", "observe", "apply"]
 
 _CLASS_PATH_KEY = "spark.driver.extraClassPath"
 _OPTIONS = f"--jars $(aqe-plugin path jar) --conf {PLUGINS_KEY}={PLUGIN_CLASS}"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
-from aqe_plugin.events.json_values import camel_case, is_optional, required
+from aqe_plugin.events.json_values import camel_case, is_optional, required, words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +46,8 @@ def _of_value(model: Any, column: str, path: str) -> Iterator[Rule]:
             Rule(rule.member, f"forall({column}, {item} -> {rule.condition})")
             for rule in _of_value(get_args(model)[0], item, f"{path}[]")
         )
-    elif isinstance(model, type) and issubclass(model, Enum):
-        allowed = ", ".join(f"'{member.value}'" for member in model)
+    elif words := words_of(model):
+        allowed = ", ".join(f"'{word}'" for word in words)
         yield Rule(path, f"{column} IN ({allowed})")
     elif is_dataclass(model):
         yield from _of_members(model, column, path)

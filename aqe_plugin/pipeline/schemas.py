@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import is_dataclass
-from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
-from aqe_plugin.events.json_values import camel_case, required
+from aqe_plugin.events.json_values import camel_case, required, words_of
 from aqe_plugin.events.model import FilterOutcome, FlipPoint, JoinDecided, LimitDecided, PredicateInferred, QueryEnded
 
 _TYPES = {int: "bigint", float: "double", str: "string", bool: "boolean"}
@@ -22,7 +21,7 @@ def _type(hint: Any) -> str:
         return f"array<{_type(get_args(value)[0])}>"
     if is_dataclass(value):
         return f"struct<{_members(value, ':')}>"
-    return "string" if issubclass(value, Enum) else _TYPES[value]
+    return "string" if words_of(value) else _TYPES[value]
 
 
 JOIN_DECIDED, QUERY_ENDED, LIMIT_DECIDED, PREDICATE_INFERRED, _OUTCOME = (

@@ -21,7 +21,7 @@ from aqe_plugin.events.describe import (
     describe_wait,
     options_not_taken,
 )
-from aqe_plugin.events.model import PluginMode, QueryEnded, Strategy
+from aqe_plugin.events.model import QueryEnded
 from aqe_plugin.events.quantities import quantity
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.terminal import visible
@@ -31,11 +31,11 @@ Segments = tuple[tuple[str, str], ...]
 COLUMNS = ("join", "choice and reason", "filters and their effect")
 
 _STYLES = {
-    Strategy.BROADCAST: "bold green",
-    Strategy.SHUFFLED_HASH: "bold blue",
-    Strategy.FILTERED_SORT_MERGE: "bold cyan",
-    Strategy.PLAIN_SORT_MERGE: "bold",
-    Strategy.LEAVE_TO_SPARK: "dim",
+    "broadcast": "bold green",
+    "shuffled_hash": "bold blue",
+    "filtered_sort_merge": "bold cyan",
+    "plain_sort_merge": "bold",
+    "leave_to_spark": "dim",
 }
 
 
@@ -62,7 +62,7 @@ def _mode(query: QueryStory) -> str:
     """A query whose conf is refused runs as Spark alone runs it, whatever its mode."""
     if query.ended is not None and query.ended.bad_conf is not None:
         return "left alone"
-    return "observe: no join changed" if query.mode is PluginMode.OBSERVE else query.mode.value
+    return "observe: no join changed" if query.mode == "observe" else query.mode
 
 
 def query_failure(query: QueryStory) -> Segments:

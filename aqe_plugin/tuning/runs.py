@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from aqe_plugin.events.join_option import JoinOption, carried_out
-from aqe_plugin.events.model import FilterOutcome, JoinFacts, PluginMode, TrialArm
+from aqe_plugin.events.model import FilterOutcome, JoinFacts, Mode, TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.fingerprint import fingerprint
 
@@ -128,10 +128,10 @@ def _order(facts: JoinFacts) -> tuple[str, ...]:
     return (facts.kind.value, *sorted(facts.keys))
 
 
-def _join_run(join: JoinStory, mode: PluginMode) -> JoinRun:
+def _join_run(join: JoinStory, mode: Mode) -> JoinRun:
     decision, facts = join.decision, join.decision.facts
     worked = [outcome for outcome in join.outcomes if outcome.kind not in FILTERS_WITHOUT_EFFECT]
-    applied = mode is PluginMode.APPLY
+    applied = mode == "apply"
     option = carried_out(
         facts.spark_strategy,
         decision.choice if applied else facts.spark_strategy,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqe_plugin.events.join_option import JoinOption, carried_out
 from aqe_plugin.events.json_values import encode
-from aqe_plugin.events.model import JoinFacts, Strategy
+from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.tuning.replay import Replayed
 from aqe_plugin.tuning.spark_session import job_session
 
@@ -70,8 +70,8 @@ def local_replay() -> Iterator[SparkReplay]:
 
 def _replayed(facts: JoinFacts, decision: Any) -> Replayed:
     prices = {
-        JoinOption(Strategy(one.strategy), one.withFilter): one.costMillis
+        JoinOption(one.strategy, one.withFilter): one.costMillis
         for one in decision.options
         if one.costMillis is not None
     }
-    return Replayed(carried_out(facts.spark_strategy, Strategy(decision.choice), decision.buildFilter), prices)
+    return Replayed(carried_out(facts.spark_strategy, decision.choice, decision.buildFilter), prices)

@@ -103,25 +103,25 @@ def join_of(decided: JoinDecision, priced: JoinDecision) -> Join:
     prices = {name: price for name, price in prices.items() if price is not None}
     # Without a legal filter, no probe side can wait, for a new broadcast neither.
     may_filter = any(one.with_filter and one.cost_millis is not None for one in priced.options)
-    broadcasts = facts.build.already_broadcast or facts.spark_strategy is Strategy.BROADCAST
-    is_kept = facts.spark_strategy in (Strategy.SHUFFLED_HASH, Strategy.LEAVE_TO_SPARK)
+    broadcasts = facts.build.already_broadcast or facts.spark_strategy == "broadcast"
+    is_kept = facts.spark_strategy in ("shuffled_hash", "leave_to_spark")
     may_change = facts.hint is None and not is_kept and facts.build.rows >= 0
     if not may_change:
         options = ["leave_to_spark", "leave_to_spark+filter"] if may_filter else ["leave_to_spark"]
     else:
-        unwaited = (_spark_option(facts, False), option_name(Strategy.SHUFFLED_HASH, False))
+        unwaited = (_spark_option(facts, False), option_name("shuffled_hash", False))
         options = [name for name in prices if may_filter or name in unwaited]
         if broadcasts and not facts.build.already_broadcast:
             options.append("leave_to_spark")
     chosen = option_name(decided.choice, decided.build_filter)
-    if decided.choice is Strategy.LEAVE_TO_SPARK and chosen not in options:
+    if decided.choice == "leave_to_spark" and chosen not in options:
         chosen = _spark_option(facts, decided.build_filter)
     of_spark = {
-        option_name(Strategy.LEAVE_TO_SPARK, filtered): prices.get(_spark_option(facts, filtered))
+        option_name("leave_to_spark", filtered): prices.get(_spark_option(facts, filtered))
         for filtered in (False, True)
     }
     plan = plan_of(decided)
-    is_new_broadcast = decided.choice is Strategy.BROADCAST and not facts.build.already_broadcast
+    is_new_broadcast = decided.choice == "broadcast" and not facts.build.already_broadcast
     return Join(
         join_id=facts.join_id,
         keys=", ".join(facts.keys),
@@ -141,7 +141,7 @@ def has_counted_keys(decided: JoinDecision) -> bool | None:
     facts, build = decided.facts, decided.facts.build
     is_finished = build.already_broadcast or build.partitions > 0
     has_all_rows = build.origin_rows is not None and build.rows >= build.origin_rows
-    if decided.choice is Strategy.LEAVE_TO_SPARK or not is_finished or has_all_rows or facts.probe.targets == 0:
+    if decided.choice == "leave_to_spark" or not is_finished or has_all_rows or facts.probe.targets == 0:
         return None
     return build.keys.distinct is not None
 
@@ -154,18 +154,18 @@ def plan_of(decided: JoinDecision) -> JoinPlan:
 
 def _named(option: str, facts: JoinFacts) -> str:
     """The option, with the name of Spark's method where that is left to Spark."""
-    with_filter = option == option_name(Strategy.LEAVE_TO_SPARK, True)
-    is_left = with_filter or option == option_name(Strategy.LEAVE_TO_SPARK, False)
+    with_filter = option == option_name("leave_to_spark", True)
+    is_left = with_filter or option == option_name("leave_to_spark", False)
     return _spark_option(facts, with_filter) if is_left else option
 
 
 def _spark_option(facts: JoinFacts, with_filter: bool) -> str:
     """The method that Spark takes by itself, as an option."""
-    if facts.build.already_broadcast or facts.spark_strategy is Strategy.BROADCAST:
-        return option_name(Strategy.BROADCAST, with_filter)
-    if facts.spark_strategy is Strategy.SHUFFLED_HASH:
-        return option_name(Strategy.SHUFFLED_HASH, with_filter)
-    return option_name(Strategy.FILTERED_SORT_MERGE if with_filter else Strategy.PLAIN_SORT_MERGE, with_filter)
+    if facts.build.already_broadcast or facts.spark_strategy == "broadcast":
+        return option_name("broadcast", with_filter)
+    if facts.spark_strategy == "shuffled_hash":
+        return option_name("shuffled_hash", with_filter)
+    return option_name("filtered_sort_merge" if with_filter else "plain_sort_merge", with_filter)
 
 
 def forced(joins: Sequence[Join], changed: Join | None = None, option: str = "") -> str:
@@ -204,7 +204,7 @@ def refusal(option: str, decided: JoinDecision | None) -> str:
     if plan_of(decided).option == _named(option, decided.facts):
         return ""
     method, _, added = option.partition("+")
-    wants_filter = added == "filter" or method == Strategy.FILTERED_SORT_MERGE.value
+    wants_filter = added == "filter" or method == "filtered_sort_merge"
     return decided.filter_reason.code if wants_filter and not decided.build_filter else decided.reason.code
 
 

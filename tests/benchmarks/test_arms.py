@@ -37,7 +37,7 @@ def _built(
     distinct: int | None,
     is_finished: bool = True,
     targets: int = 1,
-    choice: Strategy = Strategy.BROADCAST,
+    choice: Strategy = "broadcast",
 ) -> JoinDecision:
     build = replace(
         FACTS.build,
@@ -51,27 +51,27 @@ def _built(
 
 
 def _priced(**prices: float) -> JoinDecision:
-    options = {
-        "broadcast": (Strategy.BROADCAST, False),
-        "filtered_broadcast": (Strategy.BROADCAST, True),
-        "plain_sort_merge": (Strategy.PLAIN_SORT_MERGE, False),
-        "filtered_sort_merge": (Strategy.FILTERED_SORT_MERGE, True),
-        "shuffled_hash": (Strategy.SHUFFLED_HASH, False),
+    options: dict[str, tuple[Strategy, bool]] = {
+        "broadcast": ("broadcast", False),
+        "filtered_broadcast": ("broadcast", True),
+        "plain_sort_merge": ("plain_sort_merge", False),
+        "filtered_sort_merge": ("filtered_sort_merge", True),
+        "shuffled_hash": ("shuffled_hash", False),
     }
     weighed = [WeighedOption(*option, prices.get(name), FILTER_PAYS) for name, option in options.items()]
     return replace(DECISION, options=tuple(weighed))
 
 
 _ALL = {"broadcast": 3.0, "filtered_broadcast": 1.0, "plain_sort_merge": 9.0, "filtered_sort_merge": 4.0}
-_SORTED = {"spark_strategy": Strategy.PLAIN_SORT_MERGE}
+_SORTED = {"spark_strategy": "plain_sort_merge"}
 _BROADCAST = {
-    "spark_strategy": Strategy.BROADCAST,
+    "spark_strategy": "broadcast",
     "build": replace(FACTS.build, already_broadcast=True),
 }
 
 
 def test_a_join_has_every_option_that_can_be_priced_and_the_chosen_one_first() -> None:
-    join = join_of(_decision(Strategy.BROADCAST, True, **_SORTED), _priced(**_ALL))
+    join = join_of(_decision("broadcast", True, **_SORTED), _priced(**_ALL))
     assert join.chosen == "broadcast+filter"
     assert set(join.alternatives) == {"broadcast", "plain_sort_merge", "filtered_sort_merge"}
     assert join.prices == {
@@ -83,33 +83,31 @@ def test_a_join_has_every_option_that_can_be_priced_and_the_chosen_one_first() -
 
 
 def test_what_is_left_to_spark_has_the_name_of_sparks_method() -> None:
-    left = join_of(_decision(Strategy.LEAVE_TO_SPARK, False, **_SORTED), _priced(**_ALL))
+    left = join_of(_decision("leave_to_spark", False, **_SORTED), _priced(**_ALL))
     assert left.chosen == "plain_sort_merge"
-    broadcast = join_of(
-        _decision(Strategy.LEAVE_TO_SPARK, True, **_BROADCAST), _priced(broadcast=3.0, filtered_broadcast=1.0)
-    )
+    broadcast = join_of(_decision("leave_to_spark", True, **_BROADCAST), _priced(broadcast=3.0, filtered_broadcast=1.0))
     assert (broadcast.chosen, broadcast.alternatives) == ("broadcast+filter", ("broadcast",))
 
 
 def test_where_spark_broadcasts_after_the_shuffle_its_own_way_is_an_option() -> None:
-    join = join_of(_decision(Strategy.BROADCAST, True, spark_strategy=Strategy.BROADCAST), _priced(**_ALL))
+    join = join_of(_decision("broadcast", True, spark_strategy="broadcast"), _priced(**_ALL))
     assert "leave_to_spark" in join.alternatives
     assert join.prices["leave_to_spark"] == 3.0
 
 
 def test_without_a_legal_filter_no_probe_side_waits_for_a_broadcast() -> None:
-    join = join_of(_decision(Strategy.PLAIN_SORT_MERGE, False, **_SORTED), _priced(broadcast=3.0, plain_sort_merge=9.0))
+    join = join_of(_decision("plain_sort_merge", False, **_SORTED), _priced(broadcast=3.0, plain_sort_merge=9.0))
     assert join.alternatives == ()
 
 
 def test_a_hint_leaves_only_the_filter_open() -> None:
-    join = join_of(_decision(Strategy.LEAVE_TO_SPARK, False, hint="merge", **_SORTED), _priced(**_ALL))
+    join = join_of(_decision("leave_to_spark", False, hint="merge", **_SORTED), _priced(**_ALL))
     assert (join.chosen, join.alternatives) == ("leave_to_spark", ("leave_to_spark+filter",))
 
 
 @pytest.mark.parametrize("hint", [None, "shuffle_hash"])
 def test_a_shuffled_hash_join_of_sparks_leaves_only_the_filter_open_and_has_its_price(hint: str | None) -> None:
-    decision = _decision(Strategy.LEAVE_TO_SPARK, False, hint=hint, spark_strategy=Strategy.SHUFFLED_HASH)
+    decision = _decision("leave_to_spark", False, hint=hint, spark_strategy="shuffled_hash")
     join = join_of(decision, _priced(**_ALL, shuffled_hash=5.0))
     assert (join.chosen, join.alternatives) == ("leave_to_spark", ("leave_to_spark+filter",))
     assert join.prices["leave_to_spark"] == 5.0
@@ -139,7 +137,7 @@ _IN_VAIN = replace(_SECOND, join_id="inner:e=f", chosen="plain_sort_merge", wait
         (_built(rows=10, origin_rows=10, distinct=None), None),
         (_built(rows=10, origin_rows=100, distinct=5, is_finished=False), None),
         (_built(rows=10, origin_rows=100, distinct=5, targets=0), None),
-        (_built(rows=10, origin_rows=100, distinct=5, choice=Strategy.LEAVE_TO_SPARK), None),
+        (_built(rows=10, origin_rows=100, distinct=5, choice="leave_to_spark"), None),
     ],
     ids=["counted", "not counted", "whole table", "not finished", "no scan to filter", "left to Spark"],
 )
@@ -163,7 +161,7 @@ def test_each_other_option_of_each_join_is_an_arm() -> None:
 
 
 def test_a_forced_option_that_was_not_taken_has_the_reason_of_what_was_refused() -> None:
-    refused = _decision(Strategy.PLAIN_SORT_MERGE, False)
+    refused = _decision("plain_sort_merge", False)
     refused = replace(refused, reason=TOO_LARGE, filter_reason=replace(FILTER_PAYS, code="JOIN_TYPE"))
     assert refusal("plain_sort_merge", refused) == ""
     assert refusal("broadcast", refused) == TOO_LARGE.code
@@ -172,23 +170,23 @@ def test_a_forced_option_that_was_not_taken_has_the_reason_of_what_was_refused()
 
 
 def test_what_is_left_to_spark_is_taken_when_its_method_runs() -> None:
-    left = _decision(Strategy.LEAVE_TO_SPARK, True, **_BROADCAST)
+    left = _decision("leave_to_spark", True, **_BROADCAST)
     assert refusal("broadcast+filter", left) == refusal("leave_to_spark+filter", left) == ""
     assert plan_of(left).option == "broadcast+filter"
-    assert refusal("leave_to_spark", _decision(Strategy.BROADCAST, False, **_SORTED)) == DECISION.reason.code
+    assert refusal("leave_to_spark", _decision("broadcast", False, **_SORTED)) == DECISION.reason.code
 
 
 def test_a_wait_makes_another_plan() -> None:
-    waited = _decision(Strategy.BROADCAST, False)
+    waited = _decision("broadcast", False)
     assert plan_of(waited) == JoinPlan("broadcast", waited=True)
-    assert plan_of(_decision(Strategy.BROADCAST, False, waiting=None)) == JoinPlan("broadcast", waited=False)
+    assert plan_of(_decision("broadcast", False, waiting=None)) == JoinPlan("broadcast", waited=False)
 
 
 def test_a_join_that_was_decided_otherwise_or_is_new_or_missing_deviates() -> None:
-    decision = _decision(Strategy.BROADCAST, False, **_SORTED)
+    decision = _decision("broadcast", False, **_SORTED)
     join = join_of(decision, _priced(**_ALL))
-    same = _decision(Strategy.LEAVE_TO_SPARK, False, **_BROADCAST)
-    other = _decision(Strategy.PLAIN_SORT_MERGE, False)
+    same = _decision("leave_to_spark", False, **_BROADCAST)
+    other = _decision("plain_sort_merge", False)
     name = join.join_id
     assert deviation([join], {name: decision}) == deviation([join], {name: same}) == ""
     assert deviation([join], {name: other}) == f"{name}: plain_sort_merge, learned: broadcast"

@@ -6,14 +6,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from aqe_plugin.events.model import PluginMode, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from benchmarks.choices import changed_choices
 from benchmarks.measure import QueryResult, Timing
 from benchmarks.report import seconds_table
 from samples import DECISION
 
-_SORTED = replace(DECISION, choice=Strategy.PLAIN_SORT_MERGE, build_filter=False)
+_SORTED = replace(DECISION, choice="plain_sort_merge", build_filter=False)
 
 
 def _shown(*seconds: float) -> str:
@@ -38,7 +37,7 @@ def test_a_number_is_called_a_median_from_three_runs_on(seconds: tuple[float, ..
 
 
 def _run(description: str, *joins: JoinStory) -> QueryStory:
-    return QueryStory("app-1", "bench", 7, description, PluginMode.APPLY, 1000, joins, None, None)
+    return QueryStory("app-1", "bench", 7, description, "apply", 1000, joins, None, None)
 
 
 def test_a_run_that_chose_otherwise_than_the_first_is_named_with_both_choices() -> None:

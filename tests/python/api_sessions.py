@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -107,7 +107,7 @@ class AnySession:
         with aqe.override(filter_min_probe_rows=0):
             answer = aqe.what_if(seen, broadcast_max_rows=10, cost_tie_ratio=0)
         (other,) = answer.joins
-        limit = {one.strategy: one.reason for one in other.then.options}[Strategy.BROADCAST]
+        limit = {one.strategy: one.reason for one in other.then.options}["broadcast"]
         assert (limit.code, limit.limit) == ("BROADCAST_ROWS", 10)
         assert spark.conf.get("spark.aqePlugin.broadcast.maxRows", None) is None
 
@@ -124,7 +124,7 @@ class AnySession:
         before = aqe.metrics()
         sales.join(items, "item").groupBy("kind").count().collect()
         after = aqe.metrics()
-        decided = [f"decisions.{strategy.value}" for strategy in Strategy]
+        decided = [f"decisions.{strategy}" for strategy in get_args(Strategy)]
         assert sum(after[name] - before[name] for name in decided) == 1
         assert after["rules.millis"] >= before["rules.millis"]
         assert (after["errors"], after["filters.notApplied"]) == (0, 0)
@@ -200,9 +200,9 @@ class AnySession:
             assert answer(sales.join(items, "item")) == rows
         with aqe.force("plain_sort_merge"):
             (decision,) = aqe.analyze(sales.join(items, "item")).decisions
-            assert decision.facts.spark_strategy is Strategy.PLAIN_SORT_MERGE
+            assert decision.facts.spark_strategy == "plain_sort_merge"
             assert not decision.build_filter
-            assert decision.choice in (Strategy.PLAIN_SORT_MERGE, Strategy.LEAVE_TO_SPARK)
+            assert decision.choice in ("plain_sort_merge", "leave_to_spark")
             assert answer(sales.join(items, "item")) == rows
         hinted = sales.join(aqe.force("plain_sort_merge", items), "item")
         (decision,) = aqe.analyze(hinted).decisions

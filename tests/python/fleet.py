@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from aqe_plugin.events.join_option import JoinOption
-from aqe_plugin.events.model import JoinFacts, Strategy
+from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.tuning.groups import COEFFICIENTS, current
 from aqe_plugin.tuning.replay import Replayed
 from aqe_plugin.tuning.runs import JoinRun, Run
@@ -21,10 +21,10 @@ from samples import APPLICATION_START, DECISION, FACTS, LOG_START, OUTCOME, deci
 
 __all__ = ["DEFAULTS", "OPTIONS", "Fleet", "Noise", "Query", "fleet_of", "log_of"]
 
-BROADCAST, FILTERED_BROADCAST = JoinOption(Strategy.BROADCAST, False), JoinOption(Strategy.BROADCAST, True)
+BROADCAST, FILTERED_BROADCAST = JoinOption("broadcast", False), JoinOption("broadcast", True)
 SORT_MERGE, FILTERED_SORT_MERGE = (
-    JoinOption(Strategy.PLAIN_SORT_MERGE, False),
-    JoinOption(Strategy.FILTERED_SORT_MERGE, True),
+    JoinOption("plain_sort_merge", False),
+    JoinOption("filtered_sort_merge", True),
 )
 OPTIONS = (BROADCAST, FILTERED_BROADCAST, FILTERED_SORT_MERGE, SORT_MERGE)
 DEFAULTS = current({})
@@ -232,7 +232,7 @@ def _query(name: str, dice: random.Random) -> Query:
 
     def work(option: JoinOption) -> tuple[float, ...]:
         rows = probe * (pass_rate if option.with_filter else 1.0)
-        merges = option.strategy is not Strategy.BROADCAST
+        merges = option.strategy != "broadcast"
         return (
             0.6 * rows if merges else 0.0,
             0.5 * rows + 0.05 * probe if merges else 0.0,

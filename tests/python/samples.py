@@ -33,13 +33,12 @@ from aqe_plugin.events.model import (
     LimitOperator,
     LimitOutcome,
     MemoryFacts,
-    PluginMode,
+    Mode,
     PredicateInferred,
     ProbeFacts,
     QueryEnded,
     Reason,
     Side,
-    Strategy,
     WaitDecision,
     WaitEnd,
     WeighedOption,
@@ -97,7 +96,7 @@ FACTS = JoinFacts(
     ),
     cluster=ClusterFacts(slots=2, executors=1),
     hint=None,
-    spark_strategy=Strategy.PLAIN_SORT_MERGE,
+    spark_strategy="plain_sort_merge",
     can_broadcast=True,
     filter_obstacle=None,
     waiting=WaitDecision(
@@ -119,16 +118,16 @@ FACTS = JoinFacts(
 
 DECISION = JoinDecision(
     facts=FACTS,
-    choice=Strategy.FILTERED_SORT_MERGE,
+    choice="filtered_sort_merge",
     reason=CHEAPEST,
     build_filter=True,
     filter_reason=FILTER_PAYS,
     pass_rate=0.04,
     pass_rate_source="key_range",
     options=(
-        WeighedOption(Strategy.BROADCAST, False, None, TOO_LARGE),
-        WeighedOption(Strategy.FILTERED_SORT_MERGE, True, 812.0, CHEAPEST),
-        WeighedOption(Strategy.PLAIN_SORT_MERGE, False, 4200.0, Reason("COSTLIER", 4200.0, 812.0, "millis", "")),
+        WeighedOption("broadcast", False, None, TOO_LARGE),
+        WeighedOption("filtered_sort_merge", True, 812.0, CHEAPEST),
+        WeighedOption("plain_sort_merge", False, 4200.0, Reason("COSTLIER", 4200.0, 812.0, "millis", "")),
     ),
 )
 
@@ -176,13 +175,11 @@ def merge_patch(target: Any, patch: Any) -> Any:
     return merged
 
 
-def decided(
-    execution_id: int = 7, decision: JoinDecision = DECISION, mode: PluginMode = PluginMode.APPLY
-) -> JoinDecided:
+def decided(execution_id: int = 7, decision: JoinDecision = DECISION, mode: Mode = "apply") -> JoinDecided:
     return JoinDecided(1, execution_id, 1_700_000_001_000, mode, decision, (PLANNED,))
 
 
-FLIP = FlipPoint(FACTS.join_id, "build_rows", "rows", 1_200_000, 81_000, Strategy.BROADCAST, False)
+FLIP = FlipPoint(FACTS.join_id, "build_rows", "rows", 1_200_000, 81_000, "broadcast", False)
 
 
 def ended(
@@ -199,12 +196,12 @@ def limited(execution_id: int = 7, choice: LimitChoice = LimitChoice.FEWEST_FILE
     decision = LimitDecision(facts, choice, Reason("ENOUGH_ROWS", 100_000.0, 100_000.0, "rows", ""), 100, 100_000)
     applied = choice is not LimitChoice.LEAVE_TO_SPARK
     outcome = LimitOutcome(100, 100_000, 100)
-    return LimitDecided(1, execution_id, 1_700_000_000_500, PluginMode.APPLY, applied, decision, outcome)
+    return LimitDecided(1, execution_id, 1_700_000_000_500, "apply", applied, decision, outcome)
 
 
 def inferred(execution_id: int = 7, *, applied: bool = True) -> PredicateInferred:
     """A bound of a scan that comparisons of columns give."""
-    mode = PluginMode.APPLY if applied else PluginMode.OBSERVE
+    mode: Mode = "apply" if applied else "observe"
     by = InferredBy.INEQUALITY
     return PredicateInferred(1, execution_id, 1_700_000_000_400, mode, "sales", "(day <= 17)", by, applied)
 

@@ -113,7 +113,7 @@ from aqe_plugin import api
 for module in pkgutil.iter_modules(api.__path__):
     importlib.import_module(f"aqe_plugin.api.{module.name}")
 aqe_plugin.AqePlugin
-from aqe_plugin import Counters
+from aqe_plugin.api.counters import Counters
 print(Counters({"filters_built": 3})._repr_html_())
 """
     ran = without_dependencies(code, tmp_path)

@@ -16,13 +16,9 @@ from typing import Literal, get_origin
 import pytest
 
 import aqe_plugin
+from aqe_plugin import events
 
-PROBE = """
-import json, sys, time
-start = time.perf_counter()
-import aqe_plugin
-print(json.dumps({"seconds": time.perf_counter() - start, "modules": sorted(sys.modules)}))
-"""
+PROBE = "import json, sys, aqe_plugin; print(json.dumps(sorted(sys.modules)))"
 
 HEAVY = {
     "kubernetes",
@@ -41,10 +37,10 @@ HEAVY = {
 
 
 @pytest.mark.process
-def test_importing_the_package_is_quick_and_loads_no_heavy_module() -> None:
-    runs = [json.loads(subprocess.check_output([sys.executable, "-c", PROBE])) for _ in range(5)]
-    assert min(run["seconds"] for run in runs) < 0.050
-    assert not HEAVY & set(runs[0]["modules"])
+def test_importing_the_package_loads_no_heavy_module() -> None:
+    loaded = set(json.loads(subprocess.check_output([sys.executable, "-c", PROBE])))
+    assert not HEAVY & loaded
+    assert {name for name in loaded if name.startswith("aqe_plugin.")} == set()
 
 
 def test_every_exported_name_exists_and_is_documented() -> None:
@@ -74,16 +70,20 @@ def annotations_of(value: object) -> Iterator[tuple[str, object]]:
             yield from ((text, function) for text in inspect.get_annotations(function).values())
 
 
-def test_every_type_that_an_exported_name_leads_to_is_exported() -> None:
-    missing = set()
-    for name in aqe_plugin.__all__:
-        for text, owner in annotations_of(getattr(aqe_plugin, name)):
+def test_every_type_that_a_query_of_a_log_leads_to_is_among_the_events() -> None:
+    left, seen = ["QueryStory"], set[str]()
+    while left:
+        name = left.pop()
+        seen.add(name)
+        for text, owner in annotations_of(getattr(events, name)):
             known = vars(sys.modules[owner.__module__])
-            for found in (one for one in ANNOTATED_NAME.findall(text) if one in known):
-                is_ours = getattr(known[found], "__module__", "").startswith("aqe_plugin.")
-                if (is_ours or get_origin(known[found]) is Literal) and found not in aqe_plugin.__all__:
-                    missing.add(f"{name}: {found}")
-    assert not missing
+            found = [one for one in ANNOTATED_NAME.findall(text) if one in known]
+            left += [one for one in found if known[one].__module__.startswith("aqe_plugin.") and one not in seen]
+    assert seen > {"JoinStory", "JoinDecision", "Reason", "QueryEnded", "LimitDecided"}
+
+
+def test_few_names_are_exported() -> None:
+    assert len(aqe_plugin.__all__) <= 12
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -25,7 +25,7 @@ from aqe_plugin.api.what_if import JoinReplayed, WhatIf, replayable_values
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError, NotAvailableError
 from aqe_plugin.events.json_values import encode
-from aqe_plugin.events.model import PluginMode, Strategy, TrialArm
+from aqe_plugin.events.model import TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from confs_in_memory import Confs
 from samples import DECISION, FACTS, OUTCOME, PLANNED, ended
@@ -164,7 +164,7 @@ def test_a_replay_without_thresholds_is_refused_with_an_example() -> None:
         replayable_values({})
 
 
-BROADCAST = replace(DECISION, choice=Strategy.BROADCAST, build_filter=False)
+BROADCAST = replace(DECISION, choice="broadcast", build_filter=False)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def story(text: str) -> QueryStory:
     facts = replace(FACTS, keys=(text,))
     outcome = replace(OUTCOME, table=text)
     join = JoinStory(replace(DECISION, facts=facts), (replace(PLANNED, filter_id="f9", table=text),), (outcome,))
-    return QueryStory(text, text, 7, text, PluginMode.APPLY, 900, (join,), ended(), text)
+    return QueryStory(text, text, 7, text, "apply", 900, (join,), ended(), text)
 
 
 def shown_with(text: str) -> tuple[Any, ...]:

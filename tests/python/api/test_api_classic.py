@@ -52,7 +52,7 @@ class TestClassic(AnySession):
     def test_queries_in_a_scope_run_in_its_mode(self, aqe: AqePlugin, sales: DataFrame, items: DataFrame) -> None:
         with aqe.override(mode="observe"):
             (query,) = aqe.analyze(sales.join(items, "item")).queries
-        assert query.mode.value == "observe"
+        assert query.mode == "observe"
         assert aqe.mode == "apply"
 
     def test_a_run_for_its_decisions_is_described_unless_the_user_describes_it(

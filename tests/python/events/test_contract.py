@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import types
 from dataclasses import fields
-from enum import Enum
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
 import aqe_plugin
+from aqe_plugin import Mode
 from aqe_plugin.conf.keys import MODE_KEY
 from aqe_plugin.events import lines as events
 from aqe_plugin.events import model
-from aqe_plugin.install.session import Mode
+from aqe_plugin.events.json_values import words_of
 
 PACKAGE = Path(aqe_plugin.__file__).parent
 SCHEMA: dict[str, Any] = json.loads((PACKAGE / "events/event_schema.json").read_text(encoding="utf-8"))
@@ -30,8 +30,8 @@ def schema_type(shape: Any) -> tuple[str, bool, list[str]]:
         return schema_type(inner)[0], False, schema_type(inner)[2]
     if origin is tuple:
         return schema_type(get_args(shape)[0])[0] + "[]", True, []
-    if issubclass(shape, Enum):
-        return "text", True, [member.value for member in shape]
+    if words := words_of(shape):
+        return "text", True, list(words)
     scalars = {int: "integer", float: "number", str: "text", bool: "boolean"}
     return scalars.get(shape, shape.__name__), True, []
 
@@ -69,4 +69,3 @@ def test_the_modes_are_those_of_the_conf_table() -> None:
     table = json.loads((PACKAGE / "conf/conf_table.json").read_text(encoding="utf-8"))
     (mode,) = [entry for entry in table["keys"] if entry["key"] == MODE_KEY]
     assert mode["allowed"] == f"one of {', '.join(get_args(Mode))}"
-    assert [one.value for one in model.PluginMode] == list(get_args(Mode))

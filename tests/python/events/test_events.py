@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -94,5 +95,5 @@ def test_a_damaged_member_gives_an_event_or_a_schema_error(member: str, value: o
 
 
 def test_enum_values_are_the_words_in_the_log() -> None:
-    assert Strategy("filtered_sort_merge") is Strategy.FILTERED_SORT_MERGE
+    assert "filtered_sort_merge" in get_args(Strategy)
     assert OUTCOME.rows_removed == 27_650_000

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aqe_plugin import __version__
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.events.describe import reason_meanings
-from aqe_plugin.events.model import LimitChoice, LimitOutcome, PluginMode, Reason, Strategy
+from aqe_plugin.events.model import LimitChoice, LimitOutcome, Reason
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.histogram import Histogram
 from aqe_plugin.exporter.metrics import MetricType
@@ -53,8 +53,8 @@ def test_a_scrape_has_every_metric_with_its_type_and_help(tmp_path: Path) -> Non
 
 
 def test_a_scrape_has_the_sums_of_all_logs(tmp_path: Path) -> None:
-    broadcast = replace(DECISION, choice=Strategy.BROADCAST)
-    write_log(tmp_path / "app-1", query_lines(1), [line(decided(2, broadcast, PluginMode.OBSERVE))])
+    broadcast = replace(DECISION, choice="broadcast")
+    write_log(tmp_path / "app-1", query_lines(1), [line(decided(2, broadcast, "observe"))])
     write_log(tmp_path / "app-2", [line(ended(1, (OUTCOME, PASSED_ALL)))])
     with serve(str(tmp_path), 0) as port:
         got = scrape(port)
@@ -90,7 +90,7 @@ def test_a_scrape_has_the_limits_by_choice_and_reason_and_the_files_they_spared(
     decision = replace(left.decision, reason=Reason("LIMIT_SOURCE", None, None, "", ""))
     not_on_a_scan = replace(left, decision=replace(decision, files_chosen=2000), outcome=None)
     unknown = replace(decision, reason=Reason("CODE_OF_TOMORROW", None, None, "", ""))
-    observed = replace(limited(3), decision=unknown, mode=PluginMode.OBSERVE, applied=False)
+    observed = replace(limited(3), decision=unknown, mode="observe", applied=False)
     write_log(tmp_path / "app-1", [line(limited(1))], [line(not_on_a_scan)], [line(observed)])
     with serve(str(tmp_path), 0) as port:
         got = scrape(port)

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import aqe_plugin
+from aqe_plugin import Mode
 from aqe_plugin.errors import ConfError, ExtraMissingError, SessionError, UnsupportedSparkError
 from aqe_plugin.install import session
 from aqe_plugin.machine.extras import install_command
@@ -86,13 +87,13 @@ def test_entries_of_spark_defaults_conf_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["off", "observe", "apply"])
-def test_configure_sets_every_mode(mode: session.Mode) -> None:
+def test_configure_sets_every_mode(mode: Mode) -> None:
     assert options_of(aqe_plugin.configure(builder(), mode=mode))["spark.aqePlugin.mode"] == mode
 
 
 def test_an_unknown_mode_is_refused_with_the_allowed_values() -> None:
     with pytest.raises(ConfError) as error:
-        aqe_plugin.configure(builder(), mode=cast("session.Mode", "aply"))
+        aqe_plugin.configure(builder(), mode=cast("Mode", "aply"))
     assert str(error.value) == "spark.aqePlugin.mode = 'aply' is not allowed: expected one of off, observe, apply."
 
 

@@ -148,7 +148,7 @@ def test_measured_joins_are_read_as_tuning_reads_them(spark: SparkSession, logs:
         run = run_of(story)
         for join in run.joins if run is not None else ():
             key = story.application.removeprefix("eventlog_v2_"), story.execution_id, join.facts.join_id
-            option = join.option and (join.option.strategy.value, join.option.with_filter)
+            option = join.option and (join.option.strategy, join.option.with_filter)
             assert found[key] == (join.measured, option, join.pass_rates), key
             compared += join.pass_rates is not None
     assert compared > 30

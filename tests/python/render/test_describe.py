@@ -23,7 +23,7 @@ from aqe_plugin.events.describe import (
     reason_meanings,
 )
 from aqe_plugin.events.lines import parse_event
-from aqe_plugin.events.model import CostTerm, FlipPoint, LimitChoice, Reason, Strategy, WaitEnd, WeighedOption
+from aqe_plugin.events.model import CostTerm, FlipPoint, LimitChoice, Reason, WaitEnd, WeighedOption
 from aqe_plugin.events.queries import QueryStory, queries_in
 from aqe_plugin.render.queries import query_table
 from aqe_plugin.render.terminal import visible
@@ -71,18 +71,18 @@ def test_the_parts_of_a_predicted_cost_that_would_read_as_zero_are_added_up() ->
 
 
 def test_a_choice_stands_beside_what_spark_does_by_itself() -> None:
-    broadcast = replace(DECISION, choice=Strategy.BROADCAST)
+    broadcast = replace(DECISION, choice="broadcast")
     assert describe_choice(broadcast) == "Spark: sort-merge → plugin: broadcast with filter"
-    other = replace(broadcast, facts=replace(FACTS, spark_strategy=Strategy.LEAVE_TO_SPARK))
-    left = replace(other, choice=Strategy.LEAVE_TO_SPARK, build_filter=False)
+    other = replace(broadcast, facts=replace(FACTS, spark_strategy="leave_to_spark"))
+    left = replace(other, choice="leave_to_spark", build_filter=False)
     assert describe_choice(left) == "Spark: another method → plugin: left to Spark"
 
 
 def test_a_join_left_to_spark_has_the_predicted_cost_of_sparks_own_method() -> None:
-    left = replace(DECISION, choice=Strategy.LEAVE_TO_SPARK)
+    left = replace(DECISION, choice="leave_to_spark")
     assert describe_price(left) == describe_price(DECISION)
     assert options_not_taken(left) == options_not_taken(DECISION)
-    other = replace(left, facts=replace(FACTS, spark_strategy=Strategy.LEAVE_TO_SPARK))
+    other = replace(left, facts=replace(FACTS, spark_strategy="leave_to_spark"))
     assert describe_price(other) == ""
 
 
@@ -118,10 +118,10 @@ def test_an_unknown_reason_code_is_shown_with_its_numbers() -> None:
 def test_of_a_broadcast_with_filter_the_one_without_is_not_taken() -> None:
     reason = Reason("COSTLIER", 9.0, 7.0, "millis", "")
     options = (
-        WeighedOption(Strategy.BROADCAST, True, 7.0, reason),
-        WeighedOption(Strategy.BROADCAST, False, 9.0, reason),
+        WeighedOption("broadcast", True, 7.0, reason),
+        WeighedOption("broadcast", False, 9.0, reason),
     )
-    decided = replace(DECISION, choice=Strategy.BROADCAST, build_filter=True, options=options)
+    decided = replace(DECISION, choice="broadcast", build_filter=True, options=options)
     (line,) = options_not_taken(decided)
     assert line.startswith("not broadcast without filter, predicted 9 ms: ")
 
@@ -145,7 +145,7 @@ def test_a_flip_point_of_a_threshold_names_the_conf_key_and_the_value_to_set() -
         == "spark.aqePlugin.broadcast.maxRows at least 6.0 M rows (5.0 M rows now): broadcast without filter"
     )
     share = FlipPoint(
-        *("join-1", "spark.aqePlugin.filter.maxPassRate", "ratio", 0.7, 0.853), Strategy.FILTERED_SORT_MERGE, True
+        *("join-1", "spark.aqePlugin.filter.maxPassRate", "ratio", 0.7, 0.853), "filtered_sort_merge", True
     )
     assert describe_flip(share) == "spark.aqePlugin.filter.maxPassRate at least 85.3 % (70 % now): filtered sort-merge"
 
@@ -156,7 +156,7 @@ def test_a_flip_point_near_the_value_now_shows_the_difference() -> None:
 
 
 def test_options_with_the_same_reason_share_a_line() -> None:
-    too_large = [WeighedOption(Strategy.BROADCAST, with_filter, None, TOO_LARGE) for with_filter in (False, True)]
+    too_large = [WeighedOption("broadcast", with_filter, None, TOO_LARGE) for with_filter in (False, True)]
     (both,) = options_not_taken(replace(DECISION, options=tuple(too_large)))
     assert both.startswith("neither broadcast nor broadcast with filter: ")
 

@@ -7,7 +7,6 @@ import random
 import time
 
 from aqe_plugin.events.join_option import JoinOption
-from aqe_plugin.events.model import Strategy
 from aqe_plugin.tuning.calibration.experiments import (
     MEASURED,
     Arm,
@@ -51,9 +50,7 @@ def test_an_arm_that_ran_as_another_option_is_no_sample() -> None:
     run = next(one for one in fleet.week(None) if len(one.joins) == 1 and one.options[0] is not None)
     option = run.options[0]
     assert option is not None
-    other = JoinOption(
-        Strategy.BROADCAST if option.strategy is not Strategy.BROADCAST else Strategy.PLAIN_SORT_MERGE, False
-    )
+    other = JoinOption("broadcast" if option.strategy != "broadcast" else "plain_sort_merge", False)
     arms = (Arm("as asked", "", option.name), Arm("otherwise", "", other.name))
     measured = measure([Experiment("join", arms)], lambda *_: Timed(5.0, run), Effort(1, 1, NOT_OVER), lambda *_: None)
     samples, refused = samples_of(measured, {**dict.fromkeys(MEASURED, 1.0), **DEFAULTS}, fleet.replay)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.events.model import JoinKind, PluginMode, Side, Strategy
+from aqe_plugin.events.model import JoinKind, Side
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.fingerprint import fingerprint, join_conditions
 from samples import DECISION, FACTS, OUTCOME, PLANNED
@@ -26,7 +26,7 @@ def query(*joins: tuple[JoinKind, list[tuple[str, str]]], sizes: int = 1) -> Que
         application_name=f"nightly {sizes}",
         execution_id=sizes,
         description=f"run {sizes}",
-        mode=PluginMode.APPLY if sizes % 2 else PluginMode.OBSERVE,
+        mode="apply" if sizes % 2 else "observe",
         duration_millis=sizes,
         joins=tuple(join(kind, [f"{left} = {right}" for left, right in pairs], sizes) for kind, pairs in joins),
         ended=None,
@@ -42,7 +42,7 @@ def join(kind: JoinKind, keys: list[str], sizes: int = 1) -> JoinStory:
         keys=tuple(keys),
         build_side=Side.LEFT if sizes % 2 else Side.RIGHT,
         build=replace(FACTS.build, rows=sizes),
-        spark_strategy=Strategy.BROADCAST if sizes % 3 else Strategy.PLAIN_SORT_MERGE,
+        spark_strategy="broadcast" if sizes % 3 else "plain_sort_merge",
     )
     filtered = sizes % 2 == 0
     decision = replace(DECISION, facts=facts, build_filter=filtered)

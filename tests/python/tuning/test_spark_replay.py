@@ -15,7 +15,7 @@ import pytest
 
 from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.json_values import decode
-from aqe_plugin.events.model import JoinFacts, PluginMode, Strategy
+from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.groups import ALL_OPEN, COEFFICIENTS, GATES, alone, current
 from aqe_plugin.tuning.runs import run_of
@@ -53,18 +53,18 @@ def test_every_contract_vector_is_decided_as_written(replay: SparkReplay) -> Non
     for at, (name, _, _, expected) in enumerate(chosen):
         option = answers[at][at].option
         assert option is not None, name
-        assert (option.strategy.value, option.with_filter) == (expected["choice"], expected["buildFilter"]), name
+        assert (option.strategy, option.with_filter) == (expected["choice"], expected["buildFilter"]), name
 
 
 def test_a_join_left_to_spark_has_sparks_option(replay: SparkReplay) -> None:
     few_keys = replace(FACTS.build, keys=replace(FACTS.build.keys, origin_distinct=450_000))
     hinted = replace(FACTS, build=few_keys, hint="merge")
-    unpriced = replace(FACTS, spark_strategy=Strategy.LEAVE_TO_SPARK)
-    hashed = replace(hinted, hint="shuffle_hash", spark_strategy=Strategy.SHUFFLED_HASH)
+    unpriced = replace(FACTS, spark_strategy="leave_to_spark")
+    hashed = replace(hinted, hint="shuffle_hash", spark_strategy="shuffled_hash")
     ((one, other, its_own),) = replay([hinted, unpriced, hashed], [{}])
-    assert one.option == JoinOption(Strategy.FILTERED_SORT_MERGE, True)
+    assert one.option == JoinOption("filtered_sort_merge", True)
     assert other.option is None
-    assert its_own.option == JoinOption(Strategy.SHUFFLED_HASH, True)
+    assert its_own.option == JoinOption("shuffled_hash", True)
     assert its_own.option in its_own.prices
 
 
@@ -98,12 +98,12 @@ def test_measured_facts_give_the_function_the_measured_pass_rate(
     removed = round(28_800_000 * (1 - passed))
     outcome = replace(OUTCOME, rows_in=28_800_000, rows_out=28_800_000 - removed, rows_unchecked=0, kind="exact")
     decision = replace(DECISION, facts=facts)
-    run = run_of(QueryStory("a", "", 1, "", PluginMode.APPLY, 9, (JoinStory(decision, (), (outcome,)),), ended(), None))
+    run = run_of(QueryStory("a", "", 1, "", "apply", 9, (JoinStory(decision, (), (outcome,)),), ended(), None))
     assert run is not None
     cost_alone = {"cost.filterCheckNanosPerRow": 0.0, "filter.compositeFactor": 1000.0, "filter.maxPassRate": 1.0}
     pipeline = {**alone(current({}), COEFFICIENTS[4]), **cost_alone}
     ((decided,),) = replay([run.joins[0].measured], [pipeline])
-    plain, filtered = (JoinOption(Strategy.PLAIN_SORT_MERGE, False), JoinOption(Strategy.FILTERED_SORT_MERGE, True))
+    plain, filtered = (JoinOption("plain_sort_merge", False), JoinOption("filtered_sort_merge", True))
     # The pipeline's price is the rows that pass, and nothing else.
     assert decided.prices[filtered] / decided.prices[plain] == pytest.approx(passed, rel=0.01)
 

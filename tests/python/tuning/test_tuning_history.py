@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aqe_plugin.events.model import PluginMode, TrialArm
+from aqe_plugin.events.model import TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.tuning.fingerprint import fingerprint
@@ -32,7 +32,7 @@ from histories import history
 from samples import DECISION, OUTCOME, PLANNED, ended, limited
 
 STORY = QueryStory(
-    "app-1", "nightly", 7, "q93", PluginMode.APPLY, 3400, (JoinStory(DECISION, (PLANNED,), (OUTCOME,)),), ended(), None
+    "app-1", "nightly", 7, "q93", "apply", 3400, (JoinStory(DECISION, (PLANNED,), (OUTCOME,)),), ended(), None
 )
 
 

@@ -9,17 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.events.join_option import JoinOption
-from aqe_plugin.events.model import FilterOutcome, PluginMode, QueryEnded, Strategy
+from aqe_plugin.events.model import FilterOutcome, Mode, QueryEnded
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.tuning.runs import JoinRun, Run, newest, run_of, without_outliers
 from samples import DECISION, FACTS, OUTCOME, PASSED_ALL, PLANNED, ended
 
-PLAIN = JoinOption(Strategy.PLAIN_SORT_MERGE, False)
-FILTERED = JoinOption(Strategy.FILTERED_SORT_MERGE, True)
+PLAIN = JoinOption("plain_sort_merge", False)
+FILTERED = JoinOption("filtered_sort_merge", True)
 
 
 def story(
-    mode: PluginMode = PluginMode.APPLY,
+    mode: Mode = "apply",
     outcomes: tuple[FilterOutcome, ...] = (OUTCOME,),
     over: QueryEnded | None = None,
     error: str | None = None,
@@ -81,7 +81,7 @@ def test_a_filter_that_passed_every_row_counts_as_no_filter() -> None:
 
 
 def test_in_observe_mode_a_join_runs_as_spark_plans_it() -> None:
-    assert only_join(story(PluginMode.OBSERVE, outcomes=())).option == PLAIN
+    assert only_join(story("observe", outcomes=())).option == PLAIN
 
 
 def test_measured_rows_and_keys_replace_estimates() -> None:
