@@ -21,7 +21,7 @@ from aqe_plugin.cli.pipeline import PIPELINE_SCRIPT, pipeline
 from aqe_plugin.cli.recommend import recommend_command
 from aqe_plugin.cli.rollout import rollout
 from aqe_plugin.cli.run import run
-from aqe_plugin.cli.settings import PATH, message_with_value, use_settings
+from aqe_plugin.cli.settings import PATH, of_a_setting, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError
 from aqe_plugin.events.json_values import encode
@@ -47,7 +47,7 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 class _Commands(TyperGroup):
-    """The commands in panels; what is wrong with a value is said in plain words."""
+    """The commands in panels; a wrong value of a setting is an error of ours, which names the setting."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Lists the commands below the names of their panels."""
@@ -62,7 +62,9 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
-            error.message = message_with_value(error)
+            error.message = error.message.removeprefix("Value error, ")
+            if (refused := of_a_setting(error)) is not None:
+                raise refused from error
             raise
         except _UsageError as error:
             usage: Any = error

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from aqe_plugin.cli.settings import settings_of
-from aqe_plugin.cli.settings_file import find_settings
+from aqe_plugin.cli.settings import Setting, settings_of
+from aqe_plugin.cli.settings_file import PREFIX, find_settings
+from aqe_plugin.conf.credentials import HIDDEN, without_credentials, without_secret_value
 from aqe_plugin.errors import ConfError
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.terminal import drawn_table, stdout_console, visible
@@ -39,17 +42,35 @@ def config(
         for one in rows:
             row = {
                 "setting": f"{one.command}.{one.name}",
-                "value": one.shown,
-                "from": one.origin,
+                "value": _shown(one),
+                "from": _origin(one),
                 "where": one.place or None,
             }
             typer.echo(json.dumps(row))
         return
     table = drawn_table("setting", "value", "from", "where")
     for one in rows:
-        cells = (f"{one.command}.{one.name}", _in_cell(one.shown), one.origin, one.place)
+        cells = (f"{one.command}.{one.name}", _in_cell(_shown(one)), _origin(one), one.place)
         table.add_row(*(Text(visible(cell)) for cell in cells), style="bold" if one.place else "dim")
     stdout_console().print(table)
+
+
+def _origin(one: Setting) -> str:
+    return "default" if not one.place else "environment" if one.place.startswith(PREFIX) else "file"
+
+
+def _shown(one: Setting) -> Any:
+    """The value for anybody's eyes, fit for JSON."""
+    if one.option.hidden and one.value is not None:
+        return HIDDEN
+    return [_plain(each) for each in one.value] if isinstance(one.value, list) else _plain(one.value)
+
+
+def _plain(value: Any) -> Any:
+    plain = value.value if isinstance(value, Enum) else value
+    if not isinstance(plain, str | Path):
+        return plain
+    return without_credentials(without_secret_value(str(plain)))
 
 
 def _in_cell(value: Any) -> str:

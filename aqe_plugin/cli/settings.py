@@ -1,26 +1,23 @@
 """Options that the command line leaves out, from the environment or a TOML file, become Click's ``default_map``.
 
-Click checks each value as it checks an option. Its own variables are not used: it splits lists at spaces and colons,
-which paths and addresses hold.
+Click checks each value when the command runs that has the option. Its own variables are not used: they know no setting
+of all commands, and split lists at spaces.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings, read_settings
-from aqe_plugin.conf.credentials import HIDDEN, without_credentials, without_secret_value
 from aqe_plugin.errors import ConfError
 from aqe_plugin.logs.addresses import is_hadoop_uri
 
@@ -28,18 +25,6 @@ from aqe_plugin.logs.addresses import is_hadoop_uri
 PATH = "PATH"
 # Each command has its own meaning for them, so they are not set for all commands at once; nor are switches.
 _OWN = {"format", "jar"}
-_WORDS = tuple(
-    (re.compile(theirs), ours)
-    for theirs, ours in (
-        ("Input should be a valid integer.*", "expected a whole number"),
-        ("Input should be a valid number.*", "expected a number"),
-        ("Input should be a valid boolean.*", "expected true or false"),
-        ("Input should be a valid", "expected a"),
-        ("Input should be greater than or equal to", "expected at least"),
-        ("Input should be less than or equal to", "expected at most"),
-        ("Input should be", "expected"),
-    )
-)
 _ADDRESSES = ("kubernetes:", "sc:/")
 
 
@@ -66,45 +51,23 @@ class Setting:
         """The command's name in settings, e.g. ``pipeline-compact``."""
         return "-".join(self.words)
 
-    @property
-    def origin(self) -> str:
-        """``environment``, ``file`` or ``default``."""
-        return "default" if not self.place else "environment" if self.place.startswith(PREFIX) else "file"
-
-    @property
-    def shown(self) -> Any:
-        """The value for anybody's eyes, fit for JSON."""
-        return _shown(self.value, self.option)
-
 
 def use_settings(context: typer.Context, given: Path | None) -> None:
     """Makes what is set the default of the command that is about to be parsed."""
     words: list[str] = context.obj or []
-    # Help is there also, and above all, when settings are wrong; `config` reports what is wrong itself.
+    # Help is there also, and above all, when settings are wrong; `config` reports what is wrong itself. Scripts call
+    # `path` for every `spark-submit`: another command's setting must not stop them.
     if context.invoked_subcommand in (None, "config") or "--help" in words:
         return
-    # Scripts call `path` for every `spark-submit`: another command's wrong setting must not stop them.
     only = "path" if context.invoked_subcommand == "path" else None
     settings = settings_of(context.command, os.environ, find_settings(given, os.environ), only=only)
-    defaults: dict[str, Any] = {}
-    for one in settings:
-        command = defaults
+    context.default_map = {}
+    for one in (one for one in settings if one.place):
+        command: Any = context.default_map
         for word in one.words:
             command = command.setdefault(word, {})
-        if one.place:
-            command[one.option.name] = one.value
-    context.default_map = defaults
-
-
-def _shown(value: Any, option: Any) -> Any:
-    if option.hidden and value is not None:
-        return HIDDEN
-    if isinstance(value, list):
-        return [_shown(one, option) for one in value]
-    plain = value.value if isinstance(value, Enum) else value
-    if not isinstance(plain, str | Path):
-        return plain
-    return without_credentials(without_secret_value(str(plain)))
+        command[one.option.name] = one.value
+    context.obj = {one.option: one.place for one in settings if one.place}
 
 
 def settings_of(
@@ -115,10 +78,10 @@ def settings_of(
     In each of them, a setting of one command wins over the same setting of all commands.
 
     Args:
-        only: the one command whose settings are read and checked; ``None`` for all.
+        only: the one command whose settings are read; ``None`` for all.
 
     Raises:
-        ConfError: one of them sets an unknown option, or a value that is not allowed.
+        ConfError: one of them sets an unknown option.
     """
     found = {(one.command, one.name): one for one in _options(root)}
     given = [] if path is None else sorted(_in_file(path), key=lambda one: bool(one[0]))
@@ -130,9 +93,7 @@ def settings_of(
         if not set_here:
             raise ConfError(f"{place}: no such setting; {_hint(command, name, place, found.values())}")
         for key in set_here:
-            taken = _taken(value, found[key].option, place, path)
-            _check(taken, found[key].option, place, typer.Context(root))
-            found[key] = replace(found[key], value=taken, place=place)
+            found[key] = replace(found[key], value=_taken(value, found[key].option, place, path), place=place)
     return list(found.values())
 
 
@@ -175,8 +136,7 @@ def _taken(value: Any, option: Any, place: str, path: Path | None) -> Any:
             value = json.loads(value)
     if option.multiple != isinstance(value, list) or isinstance(value, dict):
         expected = 'a list such as ["a", "b"]' if option.multiple else "one value"
-        found = json.dumps(_shown(value, option), default=str)
-        raise ConfError(f"{place} = {found} is not allowed: expected {expected}.")
+        raise ConfError(f"{place}: expected {expected}.")
     if option.is_flag:
         return value
     if option.multiple:
@@ -190,30 +150,15 @@ def _beside(folder: Path | None, text: str) -> str:
     return text if folder is None or is_address else str(folder / Path(text).expanduser())
 
 
-def _check(value: Any, option: Any, place: str, context: typer.Context) -> None:
-    try:
-        option.process_value(context, value)
-    except typer.BadParameter as error:
-        why = plain_message(error).rstrip(".")
-        raise ConfError(f"{place} = {json.dumps(_shown(value, option))} is not allowed: {why}.") from error
-
-
-def plain_message(error: typer.BadParameter) -> str:
-    """What is wrong with a value, in our words for those of pydantic, which Typer uses."""
-    text = error.message.removeprefix("Value error, ")
-    for theirs, ours in _WORDS:
-        text = theirs.sub(ours, text)
-    return text
-
-
-def message_with_value(error: typer.BadParameter) -> str:
-    """The same with the value, for a command line, where nothing else names it."""
-    text = plain_message(error)
-    errors = getattr(error.__cause__, "errors", None)
-    if errors is None:
-        return text
-    found = repr(str(errors()[0]["input"]))
-    return text if found in text else f"{found} is not allowed: {text.rstrip('.')}."
+def of_a_setting(error: typer.BadParameter) -> ConfError | None:
+    """The error of a value that a setting gave; ``None`` for a value of the command line."""
+    context, option = error.ctx, error.param
+    if context is None or option is None or option.name is None:
+        return None
+    source = context.get_parameter_source(option.name)
+    if source is None or source.name != "DEFAULT_MAP":
+        return None
+    return ConfError(f"{context.find_root().obj[option]} is not allowed: {error.message}")
 
 
 def _hint(command: str, name: str, place: str, options: Collection[Setting]) -> str:

@@ -62,8 +62,8 @@ def test_every_option_of_every_command_is_set_by_a_variable_and_by_the_file(one:
     by_variable = found({variable: value if isinstance(value, str) else json.dumps(value)})[one.command, one.name]
     toml.write_text(f"[{one.command}]\n{one.name} = {json.dumps(value)}\n")
     by_file = found({}, toml)[one.command, one.name]
-    assert (by_variable.origin, by_variable.place) == ("environment", variable)
-    assert (by_file.origin, by_file.place) == ("file", f"{toml}: [{one.command}] {one.name}")
+    assert by_variable.place == variable
+    assert by_file.place == f"{toml}: [{one.command}] {one.name}"
     assert str(by_file.value).lower() == str(by_variable.value).lower() != str(one.value).lower()
 
 
@@ -102,7 +102,7 @@ def test_every_option_that_is_a_path_is_relative_to_the_settings_file(toml: Path
 def test_an_empty_variable_sets_nothing_and_those_of_kubernetes_are_ignored() -> None:
     kubernetes = {"AQE_PLUGIN_EXPORTER_PORT": "tcp://10.0.0.1:9417", "AQE_PLUGIN_EXPORTER_SERVICE_HOST": "x"}
     settings = found({"AQE_PLUGIN__TARGET": "", **kubernetes})
-    assert {one.origin for one in settings.values()} == {"default"}
+    assert {one.place for one in settings.values()} == {""}
 
 
 # Which one wins
@@ -124,40 +124,58 @@ def test_the_environment_wins_over_the_file_and_one_command_over_all(toml: Path)
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("RUN__PORT", "99999", 'RUN__PORT = "99999" is not allowed: .*65535'),
-        ("RUN__PORT", "nine", 'RUN__PORT = "nine" is not allowed: expected a whole number'),
-        ("INSTALL__MODE", "on", "INSTALL__MODE = \"on\" is not allowed: 'on' is not one of 'off', 'observe', 'apply'"),
-        ("INSTALL__YES", "maybe", 'INSTALL__YES = "maybe" is not allowed: expected true or false'),
-        ("MAX_STEP", "inf", 'MAX_STEP = "inf" is not allowed: .*10'),
-        ("MAX_STEP", "nan", 'MAX_STEP = "nan" is not allowed: .*10'),
         ("RNU__PORT", "1", r"RNU__PORT: no such setting; did you mean AQE_PLUGIN__RUN__PORT\?"),
-        ("ZZZ", "1", r"ZZZ: no such setting; aqe-plugin config lists every setting\."),
-        ("ROLLOUT__SET", "x=1", r'ROLLOUT__SET = "x=1" is not allowed: expected a list such as \["a", "b"\]\.'),
+        ("ZZZ", "1", r"ZZZ: no such setting; aqe-plugin config "),
+        ("ROLLOUT__SET", "x=1", r'ROLLOUT__SET: expected a list such as \["a", "b"\]\.'),
     ],
 )
-def test_a_wrong_variable_is_refused_with_what_is_allowed(variable: str, value: str, message: str) -> None:
+def test_an_unknown_variable_is_refused_with_what_is_meant(variable: str, value: str, message: str) -> None:
     assert re.match(f"AQE_PLUGIN__{message}", refused({f"AQE_PLUGIN__{variable}": value}))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[run]\nport = 99999", r'\[run\] port = "99999" is not allowed: .*65535'),
-        ("[run]\nport = true", r'\[run\] port = "True" is not allowed: expected a whole number'),
-        ("run.port = 99999", r'\[run\] port = "99999" is not allowed: .*65535'),
-        ("max-step = nan", r'max-step = "nan" is not allowed: .*10'),
         ("[run]\nprot = 1", r"\[run\] prot: no such setting; did you mean \[run\] port\?"),
         ("[rnu]\nport = 1", r"\[rnu\] port: no such setting; did you mean \[run\] port\?"),
         ("max_step = 2", r"max_step: no such setting; did you mean max-step\?"),
         ("yes = true", r"yes: no such setting; did you mean \[\w+\] yes\?"),
-        ("[rollout]\nset = 'x=1'", r'\[rollout\] set = "x=1" is not allowed: expected a list such as \["a", "b"\]\.'),
-        ("[run.port]\nx = 1", r'\[run\] port = {"x": 1} is not allowed: expected one value\.'),
-        ("[run]\naddress = ['a']", r'\[run\] address = \["a"\] is not allowed: expected one value\.'),
+        ("[rollout]\nset = 'x=1'", r"\[rollout\] set: expected a list"),
+        ("[run.port]\nx = 1", r"\[run\] port: expected one value\."),
+        ("[run]\naddress = ['a']", r"\[run\] address: expected one value\."),
     ],
 )
-def test_a_wrong_key_of_the_file_is_refused_with_its_table(text: str, message: str, toml: Path) -> None:
+def test_an_unknown_key_of_the_file_is_refused_with_its_table(text: str, message: str, toml: Path) -> None:
     toml.write_text(text)
     assert re.match(f"{re.escape(str(toml))}: {message}", refused({}, toml))
+
+
+RUN, RECOMMEND = ("run", "/x", "--no-checkpoint"), ("recommend", "/x")
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "value"),
+    [
+        (RUN, "RUN__PORT", "99999"),
+        (RUN, "PORT", "nine"),
+        (("install",), "INSTALL__MODE", "on"),
+        (("install",), "INSTALL__YES", "maybe"),
+        (RECOMMEND, "MAX_STEP", "inf"),
+        (RECOMMEND, "MAX_STEP", "nan"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_the_commands_that_have_it(
+    words: tuple[str, ...], variable: str, value: str, file: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, _, name = variable.lower().replace("_", "-").rpartition("--")
+    file.write_text((f"[{command}]\n" if command else "") + f'{name} = "{value}"\n')
+    code, _, err = answer(*words)
+    assert (code, err.startswith(f"{file}: "), f"{name} is not allowed: " in err) == (5, True, True), err
+    file.unlink()
+    monkeypatch.setenv(f"AQE_PLUGIN__{variable}", value)
+    code, _, err = answer(*words)
+    assert (code, err.startswith(f"AQE_PLUGIN__{variable} is not allowed: ")) == (5, True), err
+    assert answer("history", "--target", "/x.conf")[0] == 0
 
 
 def test_a_file_that_is_not_toml_is_refused_with_the_place(toml: Path) -> None:
@@ -228,12 +246,12 @@ def test_config_show_hides_every_secret(answer: Answer, monkeypatch: pytest.Monk
             assert out.count("(hidden)") == secrets
 
 
-def test_every_command_but_help_refuses_a_wrong_setting(file: Path, answer: Answer) -> None:
-    file.write_text("[run]\nport = 99999\n")
+def test_every_command_but_help_refuses_an_unknown_setting(file: Path, answer: Answer) -> None:
+    file.write_text("[run]\nprot = 99999\n")
     code, out, err = answer("config")
     assert (code, out) == (5, "")
-    assert err.startswith(f'{file}: [run] port = "99999" is not allowed: ')
-    assert answer("run", "/x", "--no-checkpoint") == (5, "", err)
+    assert err.startswith(f"{file}: [run] prot: ")
+    assert answer("history") == (5, "", err)
     assert answer("run", "--help")[0] == 0
     file.unlink()
     assert answer("config", "rnu")[0] == 5
