@@ -311,13 +311,13 @@ def test_a_password_comes_from_the_environment_or_a_file_and_is_not_shown(
         assert "hunter2" not in out
         assert "history-password" in out
     for wrong, shown in (
-        ('hadoop-conf = "fs.s3a.secret.key=hunter2"', 'hadoop-conf = "fs.s3a.secret.key=(hidden)"'),
-        ('history-password = ["hunter2"]', 'history-password = "(hidden)"'),
+        ('hadoop-conf = "fs.s3a.secret.key=hunter2"', "hadoop-conf: expected a list"),
+        ('history-password = ["hunter2"]', "history-password: expected one value"),
     ):
         settings.write_text(f"[run]\n{wrong}\n")
         code, out, err = answer("--config", str(settings), "config")
         assert (code, out) == (5, "")
-        assert err.startswith(f"{settings}: [run] {shown} is not allowed: expected ")
+        assert (err.startswith(f"{settings}: [run] {shown}"), "hunter2" in err) == (True, False)
 
 
 def test_a_running_application_is_read_only_if_asked_for_and_then_not_at_every_poll(
