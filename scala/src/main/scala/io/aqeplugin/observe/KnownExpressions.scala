@@ -29,65 +29,45 @@ private[aqeplugin] object KnownExpressions {
   case object OfSet extends Property
 
   private val Spark = "org.apache.spark.sql"
-  private val Catalyst = s"$Spark.catalyst"
+  private val Expressions = s"$Spark.catalyst.expressions"
 
   // By exact class: a subclass may do anything.
-  private val known: Map[String, Set[Property]] = Seq[(Set[Property], String, String)](
-    (
-      Set(HasValue, Cheap, SameForEqual),
-      s"$Catalyst.expressions",
+  private[observe] val known: Map[String, Set[Property]] = Seq(
+    all(Expressions, HasValue, Cheap, SameForEqual)(
       "And Or Not IsNull IsNotNull EqualTo EqualNullSafe LessThan LessThanOrEqual GreaterThan GreaterThanOrEqual"
     ),
-    (Set(HasValue, SameForEqual), s"$Catalyst.expressions", "Alias SortOrder"),
-    (
-      Set(HasValue, SameForEqual),
-      s"$Catalyst.plans.physical",
-      "HashPartitioning RangePartitioning CoalescedHashPartitioning PartitioningCollection KeyGroupedPartitioning KeyedPartitioning"
-    ),
-    (
-      Set(HasValue, Cheap),
-      s"$Catalyst.expressions",
-      """AttributeReference Literal Coalesce If CaseWhen In InSet IsNaN GetStructField UnscaledValue MakeDecimal KnownFloatingPointNormalized
-        |KnownNotNull DateAdd DateSub Year YearOfWeek Quarter Month MonthName WeekOfYear WeekDay DayName DayOfWeek DayOfMonth DayOfYear
-        |Substring Upper Lower Concat Collate ResolvedCollation CollationKey XxHash64""".stripMargin
-    ),
-    (Set(HasValue, Cheap), s"$Catalyst.optimizer", "NormalizeNaNAndZero"),
-    (
-      Set(Cheap),
-      s"$Catalyst.expressions",
-      """Cast GetArrayItem ElementAt Greatest Least Add Subtract Multiply Divide IntegralDivide Remainder Pmod UnaryMinus Abs Floor Ceil Round
-        |BitwiseAnd BitwiseOr BitwiseXor ShiftLeft ShiftRight ShiftRightUnsigned CheckOverflow Hour Minute Second SecondWithFraction DateDiff
-        |LastDay TruncDate TruncTimestamp StringTrim StringTrimLeft StringTrimRight StringRPad StringLPad Length Murmur3Hash""".stripMargin
-    ),
-    (
-      Set(HasValue),
-      s"$Catalyst.expressions",
-      """WindowExpression WindowSpecDefinition UnspecifiedFrame$ RowNumber NTile NthValue Lag Lead EWM NullIndex CreateArray CreateNamedStruct
-        |KnownNullable KnownNotContainsNull BloomFilterMightContain DynamicPruningExpression DynamicPruningSubquery Contains StartsWith
-        |EndsWith""".stripMargin
-    ),
-    (Set(HasValue), s"$Spark.execution", "ScalarSubquery InSubqueryExec"),
-    (Set(HasValue), "io.aqeplugin.infer", "RowCheck"),
-    (
-      Set(HasValue),
-      s"$Catalyst.expressions.aggregate",
-      """AggregateExpression Min Max First Last MinBy MaxBy CollectList CollectSet CollectTopK ListAgg StddevSamp StddevPop VarianceSamp
-        |VariancePop ApproximatePercentile BloomFilterAggregate""".stripMargin
-    ),
-    (Set(HasValue, OfSet), s"$Catalyst.expressions", "Rank DenseRank PercentRank CumeDist"),
-    (Set(HasValue, OfSet), s"$Catalyst.expressions.aggregate", "Count BitAndAgg BitOrAgg BitXorAgg HyperLogLogPlusPlus")
-  ).flatMap { case (properties, in, names) => names.split("\\s+").map(name => s"$in.$name" -> properties) }.toMap
+    all(Expressions, HasValue, SameForEqual)("Alias SortOrder"),
+    all(s"$Spark.catalyst.plans.physical", HasValue, SameForEqual)("""HashPartitioning RangePartitioning CoalescedHashPartitioning
+      PartitioningCollection KeyGroupedPartitioning KeyedPartitioning"""),
+    all(Expressions, HasValue, Cheap)("""AttributeReference Literal Coalesce If CaseWhen In InSet IsNaN GetStructField UnscaledValue
+      MakeDecimal KnownFloatingPointNormalized KnownNotNull DateAdd DateSub Year YearOfWeek Quarter Month MonthName WeekOfYear WeekDay
+      DayName DayOfWeek DayOfMonth DayOfYear Substring Upper Lower Concat Collate ResolvedCollation CollationKey XxHash64"""),
+    all(s"$Spark.catalyst.optimizer", HasValue, Cheap)("NormalizeNaNAndZero"),
+    all(Expressions, Cheap)("""Cast GetArrayItem ElementAt Greatest Least Add Subtract Multiply Divide IntegralDivide Remainder Pmod
+      UnaryMinus Abs Floor Ceil Round BitwiseAnd BitwiseOr BitwiseXor ShiftLeft ShiftRight ShiftRightUnsigned CheckOverflow Hour Minute
+      Second SecondWithFraction DateDiff LastDay TruncDate TruncTimestamp StringTrim StringTrimLeft StringTrimRight StringRPad StringLPad
+      Length Murmur3Hash"""),
+    all(Expressions, HasValue)("""WindowExpression WindowSpecDefinition UnspecifiedFrame$ RowNumber NTile NthValue Lag Lead EWM NullIndex
+      CreateArray CreateNamedStruct KnownNullable KnownNotContainsNull BloomFilterMightContain DynamicPruningExpression
+      DynamicPruningSubquery Contains StartsWith EndsWith"""),
+    all(s"$Spark.execution", HasValue)("ScalarSubquery InSubqueryExec"),
+    all("io.aqeplugin.infer", HasValue)("RowCheck"),
+    all(s"$Expressions.aggregate", HasValue)("""AggregateExpression Min Max First Last MinBy MaxBy CollectList CollectSet CollectTopK
+      ListAgg StddevSamp StddevPop VarianceSamp VariancePop ApproximatePercentile BloomFilterAggregate"""),
+    all(Expressions, HasValue, OfSet)("Rank DenseRank PercentRank CumeDist"),
+    all(s"$Expressions.aggregate", HasValue, OfSet)("Count BitAndAgg BitOrAgg BitXorAgg HyperLogLogPlusPlus")
+  ).flatten.toMap
 
-  /** The names of the listed classes. */
-  def names: Set[String] = known.keySet
+  private def all(in: String, properties: Property*)(names: String) = names.split("\\s+").map(name => s"$in.$name" -> properties.toSet)
 
   def has(expression: Expression, property: Property): Boolean = known.get(expression.getClass.getName).exists(_(property))
 
   /** Whether an expression and all that it is made of are cheap. */
-  def areCheap(expression: Expression): Boolean = (expression match {
-    // By a path that is parsed once. A variant is binary: to find a field of it is no parsing.
-    case extraction: VariantGet => extraction.path.foldable
-    case call: StaticInvoke     => call.staticObject == classOf[CharVarcharCodegenUtils]
-    case other                  => has(other, Cheap)
-  }) && expression.children.forall(areCheap)
+  def areCheap(expression: Expression): Boolean =
+    (expression match {
+      // By a path that is parsed once. A variant is binary: to find a field of it is no parsing.
+      case extraction: VariantGet => extraction.path.foldable
+      case call: StaticInvoke     => call.staticObject == classOf[CharVarcharCodegenUtils]
+      case other                  => has(other, Cheap)
+    }) && expression.children.forall(areCheap)
 }
