@@ -14,8 +14,14 @@ val connectShims = ExclusionRule("org.apache.spark", "spark-connect-shims_2.13")
 
 // The smoke tests alone: lines beside the primary one compile no other test in `make test`.
 val Smoke = config("smoke").extend(Test)
-val smokeSources =
-  Seq("e2e/SmokeSuite", "e2e/PluginSession", "e2e/NeedsSession", "e2e/LocalFiles", "observe/KnownExpressionsSuite")
+val smokeSources = Seq(
+  "e2e/SmokeSuite",
+  "e2e/PluginSession",
+  "e2e/NeedsSession",
+  "e2e/LocalFiles",
+  "exec/AdaptiveSearchesSuite",
+  "observe/KnownExpressionsSuite"
+)
 
 /** Real tables of other formats, for the tests and the benchmarks of the primary line. */
 def tableFormats(line: SparkLine): Seq[ModuleID] =
