@@ -13,7 +13,9 @@ from tests.spark.suites import PRIMARY
 pytestmark = pytest.mark.spark  # it needs the jars
 
 _SOURCES = Path(__file__).resolve().parents[2] / "scala" / "src" / "main"
-_API = "org/apache/spark/aqeplugin/ThisSparkLine"
+_LINE = "org/apache/spark/aqeplugin/ThisSparkLine"
+# Compiled from the same source, to other members on each line.
+_API = "org/apache/spark/aqeplugin/SparkLineApi"
 
 # Scala writes a forwarder for every default method of a Java interface into the class that implements it.
 _INHERITED = {"org/apache/spark/sql/connector/catalog/Table"}
@@ -41,7 +43,7 @@ def _is_of_spark(member: Member) -> bool:
 
 
 def _is_shared(name: str) -> bool:
-    return name.split("$")[0] not in _classes_of_line(PRIMARY)
+    return name.split("$")[0] not in {_API, *_classes_of_line(PRIMARY)}
 
 
 def test_the_package_carries_a_jar_for_every_line() -> None:
@@ -49,7 +51,7 @@ def test_the_package_carries_a_jar_for_every_line() -> None:
 
 
 def test_every_line_has_the_same_own_classes() -> None:
-    assert _API in _classes_of_line(PRIMARY)
+    assert _LINE in _classes_of_line(PRIMARY)
     assert {line: _classes_of_line(line) for line in jvm.lines()} == dict.fromkeys(
         jvm.lines(), _classes_of_line(PRIMARY)
     )
@@ -68,7 +70,7 @@ def test_shared_code_uses_no_member_that_differs_between_lines() -> None:
 
 def test_the_page_header_differs_between_4_1_and_4_2() -> None:
     headers = {
-        line: {m.descriptor for m in _spark_members(line)[f"{_API}$"] if m.name == "headerSparkPage"}
+        line: {m.descriptor for m in _spark_members(line)[_API] if m.name == "headerSparkPage"}
         for line in ("4.1", "4.2")
     }
     assert len(headers["4.1"]) == len(headers["4.2"]) == 1

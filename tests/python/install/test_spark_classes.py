@@ -187,4 +187,4 @@ def test_the_jar_finds_every_class_of_its_own_line_and_names_what_another_line_l
     links = check_links(jars_folder(Path(version)), carried_jars()["4.2"])
     assert links.references > 40_000
     (header,) = (one for one in links.broken if "UIUtils$.headerSparkPage(" in one.what)
-    assert header.users == ("org.apache.spark.aqeplugin.ThisSparkLine",)
+    assert header.users == ("org.apache.spark.aqeplugin.SparkLineApi",)

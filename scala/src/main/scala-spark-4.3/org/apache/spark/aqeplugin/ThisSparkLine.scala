@@ -1,43 +1,21 @@
 package org.apache.spark.aqeplugin
 
-import scala.xml.Node
-
-import jakarta.servlet.http.HttpServletRequest
-import org.apache.spark.SparkConf
-import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.JoinStrategyHint
-import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution, KeyedPartitioning, SinglePartition}
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.catalyst.plans.physical.KeyedPartitioning
 import org.apache.spark.sql.execution.adaptive.{QueryStageExec, ShuffleQueryStageExec}
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
-import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.vectorized.ColumnVector
-import org.apache.spark.ui.{SparkUITab, UIUtils}
 import org.apache.spark.unsafe.types.{BinaryView, TimestampNanosVal}
 
 /** Spark 4.3. */
 object ThisSparkLine extends SparkLineApi {
-
-  override private[spark] def page(request: HttpServletRequest, title: String, content: => Seq[Node], tab: SparkUITab): Seq[Node] =
-    UIUtils.headerSparkPage(request, title, content, tab)
 
   override def selected(vector: ColumnVector, selection: Array[Int]): ColumnVector = new SelectedColumnVector(vector, selection) {
     override def getBinaryView(rowId: Int): BinaryView = vector.getBinaryView(selection(rowId))
     override def getTimestampNTZNanos(rowId: Int): TimestampNanosVal = vector.getTimestampNTZNanos(selection(rowId))
     override def getTimestampLTZNanos(rowId: Int): TimestampNanosVal = vector.getTimestampLTZNanos(selection(rowId))
   }
-
-  override def withRelation(scan: FileSourceScanExec, relation: HadoopFsRelation): FileSourceScanExec = scan.copy(relation = relation)
-
-  override def withPartitionFilters(scan: FileSourceScanExec, filters: Seq[Expression]): FileSourceScanExec =
-    scan.copy(partitionFilters = scan.partitionFilters ++ filters)
-
-  override def withDataFilters(scan: FileSourceScanExec, filters: Seq[Expression]): FileSourceScanExec =
-    scan.copy(dataFilters = scan.dataFilters ++ filters)
-
-  override def clusteredBy(keys: Seq[Expression]): Distribution = ClusteredDistribution(keys)
 
   override def preferredHash: Option[JoinStrategyHint] = None
 
@@ -51,12 +29,6 @@ object ThisSparkLine extends SparkLineApi {
       shuffle.mapStats.exists(_.bytesByPartitionId.forall(_ * factor <= mostBytes))
     case _ => false
   }
-
-  override def shuffleOf(child: SparkPlan): ShuffleExchangeLike = ShuffleExchangeExec(SinglePartition, child)
-
-  override private[spark] def retainedExecutions(conf: SparkConf): Int = conf.get(StaticSQLConf.UI_RETAINED_EXECUTIONS)
-
-  override def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec = scan.copy(runtimeFilters = filters)
 
   // As in 4.2: fewer files may be cut into more splits, of which Spark accepts no more for a value than there were.
   override def keepsPartitions(scan: BatchScanExec): Boolean = !scan.outputPartitioning.isInstanceOf[KeyedPartitioning]
