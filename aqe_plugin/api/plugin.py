@@ -18,7 +18,7 @@ from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys, sentence
 from aqe_plugin.errors import ConfError, NotAvailableError, SessionError
 from aqe_plugin.events.model import Mode, Strategy
-from aqe_plugin.install.checks import Check, mode_and_keys, mode_set, nothing_decided
+from aqe_plugin.install.checks import Check, key_checks, mode_set, nothing_decided
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -291,7 +291,7 @@ class AqePlugin:
             True
         """
         conf = self._spark.conf.getAll
-        checks = [_in_a_session(check) for check in mode_and_keys(conf)]
+        checks = [_in_a_session(check) for check in key_checks(conf)]
         if run:
             stopping = nothing_decided(conf)
             checks += joins_not_run(stopping) if stopping else join_checks(self._spark, self.mode)

@@ -146,21 +146,18 @@ def _jar_exists(jar: JarStatus) -> Check:
     return Check("jar", CheckVerdict.OK, f"{jar.location} (version {jar.version}, for Spark {jar.line}, {known})")
 
 
-def stops_decisions(key: str, problem: str) -> bool:
-    """Whether the value of ``key`` has a ``problem`` for which no join is decided; an unknown key has none."""
-    return bool(problem) and key in conf_keys() and not key.startswith(CANARY)
-
-
 def key_checks(conf: Mapping[str, str]) -> list[Check]:
-    """Whether the plugin knows each of its keys that is set and allows its value, and whether Spark plans adaptively.
+    """The mode; whether the plugin knows each other key of its own that is set; and whether Spark plans adaptively.
 
-    A key in other letters, ``spark.aqeplugin.mode`` say, is meant to be one, and Spark and the plugin ignore it.
+    A key in other letters, ``spark.aqeplugin.mode`` say, is meant to be one, and Spark and the plugin ignore it. What
+    stops every decision has a fix; that is no value of an unknown key, nor of one of a canary.
     """
-    checks = []
-    for key in sorted(key for key in conf if key.lower().startswith(PREFIX.lower())):
+    checks = [mode_set(conf.get(MODE_KEY))]
+    for key in sorted(key for key in conf if key.lower().startswith(PREFIX.lower()) and key != MODE_KEY):
         problem = problem_of(key, conf[key])
         found = f"{conf[key]}: {problem}" if problem else conf[key]
-        checks.append(outcome_of(key, not problem, found, AS_IF_OFF if stops_decisions(key, problem) else ""))
+        fix = AS_IF_OFF if key in conf_keys() and not key.startswith(CANARY) else ""
+        checks.append(outcome_of(key, not problem, found, fix))
     if problem := adaptive_problem(conf):
         checks.append(Check(ADAPTIVE_KEY, CheckVerdict.FAILED, f"{conf[ADAPTIVE_KEY]}: {problem}"))
     return checks
@@ -174,11 +171,7 @@ def adaptive_problem(conf: Mapping[str, str]) -> str:
 
 def nothing_decided(conf: Mapping[str, str]) -> list[Check]:
     """Those of :func:`key_checks` with which no join is decided."""
-    return [
-        check
-        for check in key_checks(conf)
-        if not check.ok and (check.name == ADAPTIVE_KEY or stops_decisions(check.name, check.found))
-    ]
+    return [check for check in key_checks(conf) if not check.ok and (check.fix or check.name == ADAPTIVE_KEY)]
 
 
 def right_rows(rows: int) -> Check:
@@ -191,12 +184,7 @@ def mode_set(value: str | None) -> Check:
     if value is None:
         return Check("mode", CheckVerdict.OK, f"{conf_keys()[MODE_KEY].default}, by default")
     problem = problem_of(MODE_KEY, value)
-    return outcome_of("mode", not problem, f"{MODE_KEY} = {value}: {problem}" if problem else value, AS_IF_OFF)
-
-
-def mode_and_keys(conf: Mapping[str, str]) -> list[Check]:
-    """:func:`mode_set`, and the other checks of :func:`key_checks`."""
-    return [mode_set(conf.get(MODE_KEY)), *(check for check in key_checks(conf) if check.name != MODE_KEY)]
+    return outcome_of("mode", not problem, f"{value}: {problem}" if problem else value, AS_IF_OFF)
 
 
 def deciding(decisions: int, mode: str, foreign: str = "") -> Check:

@@ -27,8 +27,8 @@ from aqe_plugin.install.checks import (
     event_log,
     jar_fits,
     java_works,
+    key_checks,
     loading,
-    mode_and_keys,
     mode_set,
     pyspark_installed,
 )
@@ -71,7 +71,7 @@ def conf_checks(store: ConfStore) -> Iterator[Check]:
     yield Check("conf", CheckVerdict.OK, f"{target.store.name}{there}")
     listed = _listed(target)
     yield from loading(listed, [_jar(entry, target.conf.runs_on_this_machine) for entry in our_jars(target.conf)])
-    for check in mode_and_keys(conf):
+    for check in key_checks(conf):
         # Whoever switches it off may do without the plugin's joins; a value that Spark does not take serves nobody.
         if check.name == ADAPTIVE_KEY and adaptive_problem(conf) == NO_ADAPTIVE:
             yield replace(check, verdict=CheckVerdict.REMARK)
