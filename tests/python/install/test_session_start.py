@@ -80,15 +80,8 @@ def submit(folder: Path, script: str, *options: str) -> list[str]:
 
 def test_configure_in_a_jvm_without_the_jar_says_what_to_do(tmp_path: Path) -> None:
     without_jar, running = submit(tmp_path, WITHOUT_JAR)
-    assert without_jar == (
-        "The JVM was started without the plugin's jar, which cannot be added now. In a notebook restart the "
-        "kernel; start a submitted application with spark-submit --jars $(aqe-plugin path jar) "
-        "--conf spark.plugins=io.aqeplugin.AqePlugin (after the plugins you have)."
-    )
-    assert running == (
-        "The Spark session is running, and plugins are read only when it starts: "
-        "call aqe_plugin.configure(builder) before getOrCreate(), in a new Python process."
-    )
+    assert "--jars $(aqe-plugin path jar) --conf spark.plugins=io.aqeplugin.AqePlugin" in without_jar
+    assert "aqe_plugin.configure(builder)" in running
 
 
 def test_configure_under_spark_submit_keeps_the_jars_that_were_submitted(tmp_path: Path) -> None:
