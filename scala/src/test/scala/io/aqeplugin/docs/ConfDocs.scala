@@ -3,31 +3,72 @@ package io.aqeplugin.docs
 import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.aqeplugin.conf.{AqeConf, Canary, ConfEntry, TrialArm}
+import io.aqeplugin.conf.AqeConf._
 
 /** The conf keys as a page for users and as a table for the Python half. */
 object ConfDocs {
 
-  val Markdown: GeneratedFile = GeneratedFile("docs/configuration.md", markdown)
-  val Table: GeneratedFile = GeneratedFile.json("aqe_plugin/conf/conf_table.json") { root =>
+  lazy val Markdown: GeneratedFile = GeneratedFile("docs/configuration.md", markdown)
+  lazy val Table: GeneratedFile = GeneratedFile.json("aqe_plugin/conf/conf_table.json") { root =>
     val keys = root.put("schemaVersion", 1).putArray("keys")
     AqeConf.All.foreach(entry => describe(entry, keys.addObject()))
   }
 
+  /** What a person sets. Whatever is neither here nor a price is internal. */
+  private[docs] val OfPeople: Seq[ConfEntry[_]] = Seq(
+    ModeKey,
+    PredicatesMode,
+    LimitMode,
+    MemoryMaxShare,
+    BroadcastMaxMemoryBytes,
+    BroadcastMaxRows,
+    ShuffledHashMaxShare,
+    FilterMaxBytes,
+    FilterMaxPassRate,
+    FilterMinProbeRows,
+    FilterMaxPerScan,
+    FilterBuildTimeout,
+    WaitSavingShare,
+    WaitMaxIdle,
+    WaitLimit,
+    LimitFooterTimeout,
+    LimitMaxSplits,
+    DecisionsKeptQueries,
+    DecisionsKeptPerQuery,
+    CanaryShare
+  )
+
+  private def group(entry: ConfEntry[_]): String =
+    if (OfPeople.contains(entry)) "people" else if (entry.shortKey.startsWith("cost.")) "price" else "internal"
+
   private def markdown: String = {
-    val (internal, public) = AqeConf.All.partition(_.internal)
     val head =
       """# Configuration
-       |
-       |Generated from `scala/src/main/scala/io/aqeplugin/conf/AqeConf.scala` by `make docs`; do not edit.
-       |
-       |Every key but `canary.*` and `decisions.*` is a session conf: set it when the session is built, or change it between queries with `spark.conf.set` or `SET`.
-       |A bad value is reported with its key and the allowed range, and the query runs as if the plugin were off.
-       |Sizes may have the suffix `k`, `m`, `g` or `t`.
-       |
-       |""".stripMargin
+        |
+        |Generated from `scala/src/main/scala/io/aqeplugin/conf/AqeConf.scala` by `make docs`; do not edit.
+        |
+        |Every key but `canary.*` and `decisions.*` is a session conf: set it when the session is built, or change it between queries with `spark.conf.set` or `SET`.
+        |A bad value is reported with its key and the allowed range, and the query runs as if the plugin were off.
+        |Sizes may have the suffix `k`, `m`, `g` or `t`.
+        |
+        |""".stripMargin
+    val prices =
+      """## Prices
+        |
+        |`aqe-plugin calibrate` measures them on your cluster, and `aqe-plugin recommend` learns from your event logs. [How it decides](how-it-decides.md) has the formula.
+        |
+        |""".stripMargin
+    val internal =
+      """## Internal
+        |
+        |What tests and measurements set. These keys are checked and tuned like the others, but a release may change them.
+        |
+        |""".stripMargin
     // stripMargin would also remove the bars of the tables.
-    s"$head${rows(public)}\n\n$canary\n\n## For this project's own tests\n\n${rows(internal)}\n"
+    s"$head${rows(OfPeople)}\n\n$canary\n\n$prices${rows(of("price"))}\n\n$internal${rows(of("internal"))}\n"
   }
+
+  private def of(name: String): Seq[ConfEntry[_]] = AqeConf.All.filter(group(_) == name)
 
   private def canary: String =
     s"""## Canary: values that a share of the applications tries
@@ -65,7 +106,7 @@ object ConfDocs {
     }
     node.put("defaultText", entry.defaultText).put("unit", entry.unit).put("allowed", entry.allowed.text)
     entry.threshold.foreach(name => node.put("threshold", name))
-    node.put("perSession", entry.perSession).put("internal", entry.internal).put("since", entry.since).put("doc", entry.doc)
+    node.put("perSession", entry.perSession).put("group", group(entry)).put("since", entry.since).put("doc", entry.doc)
     ()
   }
 }

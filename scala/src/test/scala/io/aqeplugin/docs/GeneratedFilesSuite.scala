@@ -24,6 +24,10 @@ class GeneratedFilesSuite extends AnyFunSuite {
     assert(home(GeneratedFiles.getClass) != home(ReasonCode.getClass))
   }
 
+  test("a person sets at most twenty keys") {
+    assert(ConfDocs.OfPeople.distinct.size <= 20)
+  }
+
   test("examples of reasons are sentences that fit into a table") {
     ReasonCode.All.map(ReasonExamples.of).foreach(example => assert(example.endsWith(".") && !example.contains("|"), example))
   }
