@@ -12,7 +12,7 @@ _START_SECONDS = 30.0
 
 
 def scrape_exporter(event_logs: Path, port: int = 0) -> str:
-    """Starts `aqe-plugin run` over `event_logs`, fetches `/metrics` once, stops it.
+    """Starts `aqe-plugin run` over `event_logs`, fetches `/metrics` once they are read, stops it.
 
     Args:
         port: 0 takes any free one.
@@ -24,6 +24,7 @@ def scrape_exporter(event_logs: Path, port: int = 0) -> str:
     command = [sys.executable, "-m", "aqe_plugin", "run", str(event_logs), "--no-checkpoint", "--port", str(chosen)]
     exporter = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
+        _fetch(f"http://127.0.0.1:{chosen}/readyz", exporter)
         return _fetch(f"http://127.0.0.1:{chosen}/metrics", exporter)
     finally:
         exporter.terminate()

@@ -66,7 +66,8 @@ def spark_home(folder: Path) -> Path:
 def exporter(events: Path) -> Iterator[int]:
     """``aqe-plugin run`` over ``events``, and its port."""
     port = free_port()
-    words = [sys.executable, "-m", "aqe_plugin", "run", str(events), "--no-checkpoint", "--port", str(port)]
+    options = ["--no-checkpoint", "--every", "0.1", "--port", str(port)]
+    words = [sys.executable, "-m", "aqe_plugin", "run", str(events), *options]
     with subprocess.Popen(words, env=_environment({}), stderr=subprocess.DEVNULL) as process:
         try:
             yield port
