@@ -179,7 +179,9 @@ class Carried(str, Enum):
 
 @app.command(rich_help_panel=INSTALL)
 def path(
-    carried: Annotated[Carried, typer.Argument(help="The plugin's jar, or the script of `aqe-plugin pipeline`.")],
+    carried: Annotated[
+        Carried, typer.Argument(metavar="jar|script", help="The plugin's jar, or the script of `aqe-plugin pipeline`.")
+    ],
     spark: Annotated[
         str | None, typer.Option(help="The jar's Spark version or line, e.g. 4.1; without it, that of PySpark.")
     ] = None,

@@ -158,7 +158,7 @@ def of_a_setting(error: typer.BadParameter) -> ConfError | None:
     source = context.get_parameter_source(option.name)
     if source is None or source.name != "DEFAULT_MAP":
         return None
-    return ConfError(f"{context.find_root().obj[option]} is not allowed: {error.message}")
+    return ConfError(f"{context.find_root().obj[option]} is not allowed: {error.message.rstrip('.')}.")
 
 
 def _hint(command: str, name: str, place: str, options: Collection[Setting]) -> str:
