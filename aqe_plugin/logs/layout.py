@@ -16,8 +16,9 @@ from aqe_plugin.errors import EventLogError, NoDataError
 
 _IN_PROGRESS = ".inprogress"
 _COMPACTED = ".compact"
-_ROLLING_FOLDER = "eventlog_v2_"
-_PART_NAME = re.compile(r"events_(\d+)_.*")
+ROLLING_FOLDER = "eventlog_v2_"
+_STATE = "appstatus_"
+_PART_NAME = re.compile(r"events_([0-9]{1,9})_.*", re.DOTALL)
 _MISSING = "no such file or folder"
 _KNOWN_CODECS = ("zstd", "lz4", "snappy", "lzf")
 
@@ -41,6 +42,21 @@ class LogPart:
     def key(self) -> Path:
         """The path without the suffix that the end of the application removes."""
         return self.path.with_name(self.path.name.removesuffix(_IN_PROGRESS))
+
+    @property
+    def log_name(self) -> str:
+        """The name of the log that it is if it is a single file."""
+        return self.key.name.removesuffix(f".{self.codec}" if self.codec else "")
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether its name says that the application had not ended."""
+        return self.path.name.endswith(_IN_PROGRESS)
+
+    @property
+    def is_state(self) -> bool:
+        """Whether it is the empty file of a rolling log whose name says whether the application has ended."""
+        return self.path.name.startswith(_STATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +100,13 @@ def logs_at(
     """
     if not is_folder:
         return [_single_log(root)]
-    if root.name.startswith(_ROLLING_FOLDER):
+    if root.name.startswith(ROLLING_FOLDER):
         logs = [_rolling_log(root, children(root))]
     else:
         logs = [
             _rolling_log(root / child, children(root / child)) if child_is_folder else _single_log(root / child)
             for child, child_is_folder in sorted(children(root))
-            if (child.startswith(_ROLLING_FOLDER) if child_is_folder else not child.startswith("."))
+            if (child.startswith(ROLLING_FOLDER) if child_is_folder else not child.startswith("."))
         ]
     found = [log for log in logs if log.parts]
     if not found:
@@ -106,24 +122,27 @@ def _children(folder: Path) -> list[tuple[str, bool]]:
 
 
 def _single_log(path: Path) -> EventLog:
-    part = _part(path)
-    name = part.key.name.removesuffix(f".{part.codec}")
-    return EventLog(name, (part,), path.name.endswith(_IN_PROGRESS))
+    part = part_at(path)
+    return EventLog(part.log_name, (part,), part.in_progress)
 
 
 def _rolling_log(folder: Path, children: Iterable[tuple[str, bool]]) -> EventLog:
+    found = [part_at(folder / name) for name, _ in children]
+    in_progress = any(part.is_state and part.in_progress for part in found)
+    return EventLog(folder.name.removeprefix(ROLLING_FOLDER), tuple(standing(found)), in_progress)
+
+
+def standing(parts: Iterable[LogPart]) -> list[LogPart]:
+    """The numbered ones of the files of a rolling log that no compacted one replaces, in their order."""
     # A compaction that is not finished replaces nothing yet.
-    names = [name for name, _ in children if not name.endswith(_COMPACTED + _IN_PROGRESS)]
-    parts = sorted((_part(folder / name) for name in names if _PART_NAME.fullmatch(name)), key=lambda part: part.number)
-    last_compacted = max((part.number for part in parts if part.compacted), default=0)
-    kept = [
-        part for part in parts if part.number > last_compacted or (part.compacted and part.number == last_compacted)
-    ]
-    in_progress = any(name.startswith("appstatus_") and name.endswith(_IN_PROGRESS) for name in names)
-    return EventLog(folder.name.removeprefix(_ROLLING_FOLDER), tuple(kept), in_progress)
+    numbered = [part for part in parts if part.number and not (part.compacted and part.in_progress)]
+    last = max((part.number for part in numbered if part.compacted), default=0)
+    kept = [part for part in numbered if part.number > last or (part.compacted and part.number == last)]
+    return sorted(kept, key=lambda part: part.number)
 
 
-def _part(path: Path) -> LogPart:
+def part_at(path: Path) -> LogPart:
+    """What the name of a file says."""
     name = path.name.removesuffix(_IN_PROGRESS)
     compacted = name.endswith(_COMPACTED)
     suffix = name.removesuffix(_COMPACTED).rpartition(".")[2]

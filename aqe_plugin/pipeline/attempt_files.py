@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 
 from aqe_plugin.errors import EventLogError
+from aqe_plugin.logs.layout import ROLLING_FOLDER, LogPart, part_at, standing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_ROLLING = "eventlog_v2_"
-_SINGLE_NAME = re.compile(r"(.*?)(?:\.(?:zstd|lz4|snappy|lzf))?(?:\.inprogress)?", re.DOTALL)
-_PART_NAME = re.compile(r"events_([0-9]{1,9})_")
-_COMPACTED = ".compact"
-_IN_PROGRESS = ".inprogress"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +32,8 @@ class ListedFile:
 class Part:
     """A file of an attempt; ``read`` is false for the empty one whose name has the state of a rolling log."""
 
-    number: int
+    named: LogPart
     read: bool
-    in_progress: bool
-    compacted: bool
     file: ListedFile
 
 
@@ -53,7 +46,7 @@ class ApplicationAttempt:
 
     @property
     def in_progress(self) -> bool:
-        return any(part.in_progress for part in self.parts)
+        return any(part.named.in_progress for part in self.parts)
 
 
 def files_below(spark: SparkSession, folders: Iterable[str]) -> list[ListedFile]:
@@ -83,26 +76,22 @@ def attempts_in(files: Iterable[ListedFile]) -> dict[str, ApplicationAttempt]:
 
 def _part(file: ListedFile) -> tuple[str, Part] | None:
     folder, name = file.path.rsplit("/", 2)[-2:]
-    rolling = folder.startswith(_ROLLING)
+    rolling, named = folder.startswith(ROLLING_FOLDER), part_at(Path(name))
     within = file.path[len(file.root) :].count("/")
     # Below a rolling log's folder parts are at depth 1; a part that is named itself is at depth 0.
-    if within > (2 if rolling else 1) or name.endswith(_COMPACTED + _IN_PROGRESS):
+    if within > (2 if rolling else 1) or (named.compacted and named.in_progress):
         return None
-    in_progress = name.endswith(_IN_PROGRESS)
     if not rolling:
-        single = _SINGLE_NAME.fullmatch(name)
-        return (single[1] if single else name), Part(0, True, in_progress, name.endswith(_COMPACTED), file)
-    number = _PART_NAME.match(name)
-    if number is None and not name.startswith("appstatus_"):
+        return named.log_name, Part(named, True, file)
+    if not (named.number or named.is_state):
         return None
-    part = Part(int(number[1]) if number else 0, number is not None, in_progress, name.endswith(_COMPACTED), file)
-    return folder.removeprefix(_ROLLING), part
+    return folder.removeprefix(ROLLING_FOLDER), Part(named, not named.is_state, file)
 
 
 def _standing(parts: list[Part]) -> tuple[Part, ...]:
-    last = max((part.number for part in parts if part.compacted), default=-1)
-    kept = [part for part in parts if not part.read or part.number > last or (part.compacted and part.number == last)]
-    return tuple(sorted(kept, key=lambda part: (part.file.path, part.file.bytes, part.file.modified_millis)))
+    kept = standing(part.named for part in parts)
+    left = [part for part in parts if not part.named.number or part.named in kept]
+    return tuple(sorted(left, key=lambda part: (part.file.path, part.file.bytes, part.file.modified_millis)))
 
 
 def _files_below(spark: SparkSession, folder: str) -> list[ListedFile]:

@@ -54,7 +54,8 @@ def event_lines(spark: SparkSession, attempts: Iterable[ApplicationAttempt]) -> 
     wanted = {
         "kinds": [{"name": kind, "event": event, "members": _MEMBERS.get(kind, ())} for kind, event in KINDS.items()],
         "files": [
-            {"log": log, "part": part.number, "path": part.file.path, "bytes": part.file.bytes} for log, part in read
+            {"log": log, "part": part.named.number, "path": part.file.path, "bytes": part.file.bytes}
+            for log, part in read
         ],
         "maxLineBytes": MAX_LINE_BYTES,
         "taskBytes": min(_MAX_TASK_BYTES, max(_MIN_TASK_BYTES, share_bytes)),
