@@ -50,7 +50,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Free:
+class UnpairedApplications:
     """Applications of one kind that are in no pair, in the order in which they started."""
 
     changed: Sequence[Application]
@@ -69,13 +69,15 @@ def application_pairs(
     Args:
         used: earlier pairs, whose applications are not paired again.
     """
-    found = chain.from_iterable(map(_matched, free_applications(changed, unchanged, used).values()))
+    found = chain.from_iterable(map(_matched, unpaired_applications(changed, unchanged, used).values()))
     in_order = sorted(found, key=lambda pair: _start(pair[0]))
     queries = _by_application(changed), _by_application(unchanged)
     return [_pair(one, other, queries[0][one.name], queries[1][other.name]) for one, other in in_order[:most]]
 
 
-def free_applications(changed: QueryHistory, unchanged: QueryHistory, used: Sequence[Pair]) -> dict[str, Free]:
+def unpaired_applications(
+    changed: QueryHistory, unchanged: QueryHistory, used: Sequence[Pair]
+) -> dict[str, UnpairedApplications]:
     """By kind, what may be paired: the applications that started before each one of the kind that still runs."""
     gone = {side.application for pair in used for side in (pair.changed, pair.unchanged)}
     running: defaultdict[str, float] = defaultdict(lambda: math.inf)
@@ -87,7 +89,7 @@ def free_applications(changed: QueryHistory, unchanged: QueryHistory, used: Sequ
         for one in sorted(_with_queries(history), key=_start):
             if one.name not in gone and one.started_millis < running[one.kind]:
                 found.setdefault(one.kind, ([], []))[side].append(one)
-    return {kind: Free(*sides) for kind, sides in found.items()}
+    return {kind: UnpairedApplications(*sides) for kind, sides in found.items()}
 
 
 def _with_queries(history: QueryHistory) -> list[Application]:
@@ -96,7 +98,7 @@ def _with_queries(history: QueryHistory) -> list[Application]:
     return [one for one in history.applications if one.name in names]
 
 
-def _matched(free: Free) -> list[tuple[Application, Application]]:
+def _matched(free: UnpairedApplications) -> list[tuple[Application, Application]]:
     """Pairs of one kind: with the change, and without it."""
     swapped = len(free.changed) > len(free.unchanged)
     fewer, left = (free.unchanged, [*free.changed]) if swapped else (free.changed, [*free.unchanged])

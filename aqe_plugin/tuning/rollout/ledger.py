@@ -95,7 +95,7 @@ class RolloutStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LookAtLogs:
     """What one look at the logs added to what is known of a ring.
 
     Attributes:
@@ -121,9 +121,9 @@ class Look:
         return self.at_millis if self.until_millis is None else min(self.at_millis, self.until_millis)
 
 
-def looks_of(file: ConfStore, number: int) -> tuple[Look, ...]:
+def looks_of(file: ConfStore, number: int) -> tuple[LookAtLogs, ...]:
     """What looks at the logs kept in the rollout ``number``, oldest first."""
-    seen = (_decoded(Look, value) for value in _values(file))
+    seen = (_decoded(LookAtLogs, value) for value in _values(file))
     return tuple(one for one in seen if one and one.number == number)
 
 
@@ -179,7 +179,7 @@ def locked(file: ConfStore) -> Iterator[None]:
         yield
 
 
-def write(file: ConfStore, line: RolloutStep | Look) -> None:
+def write(file: ConfStore, line: RolloutStep | LookAtLogs) -> None:
     """Appends ``line``."""
     file.make_journal_folder()
     append_line(_path(file), json.dumps(encode(line)).encode())

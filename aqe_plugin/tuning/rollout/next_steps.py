@@ -17,7 +17,7 @@ from aqe_plugin.tuning.rollout.file_changes import file_change
 from aqe_plugin.tuning.rollout.ledger import (
     ASKED,
     SCHEMA_VERSION,
-    Look,
+    LookAtLogs,
     RolloutStep,
     looks_of,
     step_before_last,
@@ -92,7 +92,7 @@ def go_on(
         replay: starts the decision function, which only the ring ``observe`` needs.
     """
     last = rollouts.steps[-1]
-    seen: Look | None = None
+    seen: LookAtLogs | None = None
     if last.ring is Ring.OBSERVE and last.group == ASKED:
         # Nobody has deployed it yet.
         move = Move(Ring.CANARY if last.has_canary else Ring.ALL, last.why)
@@ -106,7 +106,7 @@ def go_on(
         due = _left(rollouts)
         # The logs that showed the harm may be gone before the repository has taken the step.
         move = advance(last.ring, observation, rings) if due is None else Move(Ring.ROLLED_BACK, due)
-        seen = Look(
+        seen = LookAtLogs(
             *(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis),
             new.pairs,
             trial.history.until_millis,
@@ -138,13 +138,13 @@ def take(rollouts: Rollouts, step: NextStep, *, leaves_target: bool = False) -> 
             _move_on(rollouts, step)
 
 
-def _keep(rollouts: Rollouts, look: Look, left: str | None) -> None:
+def _keep(rollouts: Rollouts, look: LookAtLogs, left: str | None) -> None:
     """Writes what the look adds to what is known, with the reason of the step back that is ``left``, if one is."""
     if look.pairs or look.faulty or left not in (None, _left(rollouts)):
         write(rollouts.file, replace(look, left=left))
 
 
-def _looks(rollouts: Rollouts, step: RolloutStep) -> list[Look]:
+def _looks(rollouts: Rollouts, step: RolloutStep) -> list[LookAtLogs]:
     return [look for look in looks_of(rollouts.file, step.number) if look.ring is step.ring]
 
 

@@ -10,7 +10,7 @@ from aqe_plugin.install.journal import Actor, Phase
 from aqe_plugin.tuning.history import QueryHistory
 from aqe_plugin.tuning.rollout.attempts import tried_until
 from aqe_plugin.tuning.rollout.file_changes import file_change
-from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, Look, RolloutStep, looks_of, rollouts_of
+from aqe_plugin.tuning.rollout.ledger import SCHEMA_VERSION, LookAtLogs, RolloutStep, looks_of, rollouts_of
 from aqe_plugin.tuning.rollout.rings import Ring, is_over
 from aqe_plugin.tuning.rollout.step_times import between, since_others
 from aqe_plugin.tuning.rollout.trial import Trial
@@ -85,7 +85,7 @@ class NextStep:
     first: tuple[RolloutStep, ...] = ()
     proposal: Proposal | None = None
     interrupted: bool = False
-    look: Look | None = None
+    look: LookAtLogs | None = None
 
     @property
     def moves(self) -> bool:

@@ -15,7 +15,7 @@ from aqe_plugin.tuning.history import DAY_MILLIS, QueryHistory, applications_sin
 from aqe_plugin.tuning.recommend import Step, judge
 from aqe_plugin.tuning.recommendation import Limits, Recommendation, violations
 from aqe_plugin.tuning.replay import Replay
-from aqe_plugin.tuning.rollout.application_pairs import Pair, application_pairs, free_applications
+from aqe_plugin.tuning.rollout.application_pairs import Pair, application_pairs, unpaired_applications
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Confirmation, Observation, Ring, RingLimits
 from aqe_plugin.tuning.rollout.sequential import Comparison, Outcome, compare, excess
@@ -180,7 +180,7 @@ def _is_exhausted(trial: Trial, changed: QueryHistory, unchanged: QueryHistory, 
         newest = min(newest, trial.now_millis + DAY_MILLIS)
     if newest - trial.began.after_since < _MOST_DAYS_LATE * DAY_MILLIS:
         return False
-    free = free_applications(changed, unchanged, pairs)
+    free = unpaired_applications(changed, unchanged, pairs)
     running_since = newest - _MOST_DAYS_APART * DAY_MILLIS
     kinds = {one.kind for one in changed.applications if one.started_millis >= running_since}
     waits = any(one.changed for one in free.values())

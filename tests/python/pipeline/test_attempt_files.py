@@ -50,7 +50,7 @@ def test_an_attempt_has_the_files_that_the_other_commands_read(names: set[str]) 
         more = {(part.number, str(part.path)) for part in log.parts}
         expected[log.name] = parts | more, running or log.in_progress
     told = {
-        log: ({(part.number, part.file.path) for part in attempt.parts if part.read}, attempt.in_progress)
+        log: ({(part.named.number, part.file.path) for part in attempt.parts if part.read}, attempt.in_progress)
         for log, attempt in found.items()
     }
     # The other commands pass over a folder in which no part is yet.
@@ -62,5 +62,5 @@ def test_a_path_may_name_a_rolling_log_or_one_of_its_parts() -> None:
     part = f"{folder}/events_1_app-1.zstd"
     for root in ("s3a://bucket", folder, part):
         (attempt,) = attempts_in([ListedFile(root, part, 7, 0)]).values()
-        assert (attempt.log, [one.number for one in attempt.parts]) == ("app-1", [1])
+        assert (attempt.log, [one.named.number for one in attempt.parts]) == ("app-1", [1])
     assert attempts_in([ListedFile("s3a://bucket", "s3a://bucket/folder/app-1", 7, 0)]) == {}
