@@ -18,7 +18,7 @@ from pathlib import Path
 from aqe_plugin.conf.changes import Change, merged
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import EventSchemaError, StateError
-from aqe_plugin.events.json_values import decode, encode
+from aqe_plugin.events.json_values import Json, decode, encode
 from aqe_plugin.machine.disk import append_line, digest, make_folder, read_or_none, replace_file
 
 SCHEMA_VERSION = 1
@@ -148,16 +148,34 @@ class Journal:
 def journal_of(store: ConfStore) -> Journal:
     """The journal of a target, empty when it was never changed."""
     folder = store.journal_folder
+    values, damaged = json_lines(folder / "journal.jsonl")
     records: dict[int, Record] = {}
-    damaged: list[int] = []
-    for number, line in enumerate((read_or_none(folder / "journal.jsonl") or b"").splitlines(), start=1):
-        record = _record(line, folder)
-        if record is None:
+    for number, value in values:
+        version = value.get("schemaVersion") if isinstance(value, dict) else None
+        if isinstance(version, int) and version > SCHEMA_VERSION:
+            raise StateError(
+                f"{folder}: the journal has schemaVersion {version}, and this aqe-plugin reads up to {SCHEMA_VERSION}: "
+                "upgrade aqe-plugin."
+            )
+        try:
+            record = decode(Record, value)
+        except EventSchemaError:
             damaged.append(number)
         else:
-            first = records.get(record.number, record)
-            records[record.number] = replace(first, phase=record.phase)
-    return Journal(folder, tuple(records[number] for number in sorted(records)), tuple(damaged))
+            records[record.number] = replace(records.get(record.number, record), phase=record.phase)
+    return Journal(folder, tuple(records[number] for number in sorted(records)), tuple(sorted(damaged)))
+
+
+def json_lines(path: Path) -> tuple[list[tuple[int, Json]], list[int]]:
+    """The values in a file of JSON lines, by their numbers, and the numbers of lines that are cut off or damaged."""
+    values: list[tuple[int, Json]] = []
+    damaged: list[int] = []
+    for number, line in enumerate((read_or_none(path) or b"").splitlines(), start=1):
+        try:
+            values.append((number, json.loads(line)))
+        except (ValueError, RecursionError):
+            damaged.append(number)
+    return values, damaged
 
 
 def in_force(records: tuple[Record, ...]) -> list[Record]:
@@ -212,18 +230,3 @@ def _rollout_and_ring(record: Record) -> tuple[str, int]:
     number, _, ring_and_time = (record.step or "").partition("-")
     ring = ring_and_time.rpartition("-")[0]
     return number, _RINGS.index(ring) if ring in _RINGS else -1
-
-
-def _record(line: bytes, folder: Path) -> Record | None:
-    try:
-        value = json.loads(line)
-        if isinstance(value, dict) and isinstance(value.get("schemaVersion"), int):
-            version = value["schemaVersion"]
-            if version > SCHEMA_VERSION:
-                raise StateError(
-                    f"{folder}: the journal has schemaVersion {version}, and this aqe-plugin reads up to "
-                    f"{SCHEMA_VERSION}: upgrade aqe-plugin."
-                )
-        return decode(Record, value)
-    except (ValueError, RecursionError, EventSchemaError):
-        return None

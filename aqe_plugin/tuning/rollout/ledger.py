@@ -21,8 +21,8 @@ from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import EventSchemaError, StateError
 from aqe_plugin.events.json_values import Json, decode, encode
-from aqe_plugin.install.journal import Phase, journal_of
-from aqe_plugin.machine.disk import append_line, lock, read_or_none
+from aqe_plugin.install.journal import Phase, json_lines
+from aqe_plugin.machine.disk import append_line, lock
 from aqe_plugin.tuning.recommendation import Evidence
 from aqe_plugin.tuning.rollout.application_pairs import Pair
 from aqe_plugin.tuning.rollout.rings import Ring
@@ -141,18 +141,9 @@ def rollouts_of(file: ConfStore) -> tuple[RolloutStep, ...]:
     return tuple(steps)
 
 
-def damaged_lines(file: ConfStore) -> tuple[int, ...]:
+def damaged_lines(file: ConfStore) -> list[int]:
     """The numbers of the ledger's lines that are no JSON: cut off, or damaged."""
-
-    def is_json(line: bytes) -> bool:
-        try:
-            json.loads(line)
-        except (ValueError, RecursionError):
-            return False
-        return True
-
-    lines = (read_or_none(_path(file)) or b"").splitlines()
-    return tuple(number for number, line in enumerate(lines, start=1) if not is_json(line))
+    return json_lines(_path(file))[1]
 
 
 def step_before_last(steps: Sequence[RolloutStep], file: ConfStore) -> RolloutStep:
@@ -192,7 +183,7 @@ _BEGIN_ANEW = (
 
 
 def _path(file: ConfStore) -> Path:
-    return journal_of(file).folder / "rollouts.jsonl"
+    return file.journal_folder / "rollouts.jsonl"
 
 
 def _values(file: ConfStore) -> Iterator[Json]:
@@ -201,11 +192,7 @@ def _values(file: ConfStore) -> Iterator[Json]:
     Raises:
         StateError: a line of another version.
     """
-    for line in (read_or_none(_path(file)) or b"").splitlines():
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
+    for _, value in json_lines(_path(file))[0]:
         version = value.get("schemaVersion") if isinstance(value, dict) else None
         if isinstance(version, int) and version not in _READABLE_VERSIONS:
             versions = " and ".join(map(str, _READABLE_VERSIONS))
