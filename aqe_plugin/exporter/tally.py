@@ -10,7 +10,7 @@ from aqe_plugin.events.lines import ApplicationStarted, Event
 from aqe_plugin.events.model import FilterOutcome, JoinDecided, LimitDecided, PredicateInferred, QueryEnded
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.applications import ApplicationsState, ApplicationSums, SumRow, Sums, rows_of, sums_of
-from aqe_plugin.exporter.histogram import Histogram, HistogramState, QueryExemplar
+from aqe_plugin.exporter.histogram import Histogram, QueryExemplar
 from aqe_plugin.exporter.metrics import Metric
 
 OTHER = "other"
@@ -37,7 +37,7 @@ class TallyState:
     """Stored sums, those of all applications together first."""
 
     counts: tuple[SumRow, ...]
-    histograms: tuple[HistogramState, ...]
+    histograms: tuple[Histogram, ...]
     applications: ApplicationsState
     open_queries: tuple[OpenQuery, ...]
 
@@ -56,14 +56,14 @@ class Tally:
     def __init__(self, applications: int = 100) -> None:
         self._reason_codes = frozenset(reason_meanings())
         self._counts: Sums = defaultdict(float)
-        self._histograms = {metric: Histogram(metric.buckets) for metric in metrics.ALL if metric.buckets}
+        self._histograms = {one: Histogram.empty(one.name, one.buckets) for one in metrics.ALL if one.buckets}
         self._applications = ApplicationSums(applications)
         self._predicted: OrderedDict[tuple[str, int], dict[str, float]] = OrderedDict()
 
     def state(self) -> TallyState:
         return TallyState(
             counts=rows_of(self._counts),
-            histograms=tuple(histogram.to_state(metric.name) for metric, histogram in self._histograms.items()),
+            histograms=tuple(histogram.copy() for histogram in self._histograms.values()),
             applications=self._applications.state(),
             open_queries=tuple(OpenQuery(*query, dict(rates)) for query, rates in self._predicted.items()),
         )
@@ -73,8 +73,8 @@ class Tally:
         self._counts = sums_of(state.counts)
         stored = {histogram.metric: histogram for histogram in state.histograms}
         for metric, histogram in self._histograms.items():
-            if metric.name in stored:
-                histogram.restore(stored[metric.name])
+            if metric.name in stored and histogram.continues(stored[metric.name]):
+                self._histograms[metric] = stored[metric.name].copy()
         self._applications.restore(state.applications)
         self._predicted.update(((one.log_name, one.execution_id), dict(one.predicted)) for one in state.open_queries)
 

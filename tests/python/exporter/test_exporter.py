@@ -264,7 +264,7 @@ def counts(tally: Tally) -> dict[tuple[str, ...], float]:
 
 @given(st.lists(st.floats(0, 1000)))
 def test_a_histogram_counts_each_observation_in_every_bucket_at_or_above_it(values: list[float]) -> None:
-    histogram = Histogram(metrics.SECONDS_BUCKETS)
+    histogram = Histogram.empty("seconds", metrics.SECONDS_BUCKETS)
     for observed in values:
         histogram.observe(observed)
     assert [(float(bound), count) for bound, count, *_ in histogram.buckets()] == [
