@@ -313,8 +313,11 @@ def changed_elsewhere(store: ConfStore) -> str:
 def _by_others(store: ConfStore) -> str:
     """Who changed the target by aqe-plugin and is not in its journal here, and when."""
     journal = journal_of(store) if store.changed_by else Journal(store.journal_folder, (), ())
-    known = {record.who for record in journal.records}
-    return "".join(f" by {who} at {at}" for who, at in store.changed_by.items() if who not in known)
+    # A server keeps no more than the beginning of a long name.
+    others = {
+        who: at for who, at in store.changed_by.items() if not any(one.who.startswith(who) for one in journal.records)
+    }
+    return "".join(f" by {who} at {at}" for who, at in others.items())
 
 
 def _as_one(records: list[Record]) -> dict[str, Change]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import stat
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,14 @@ def test_a_machine_without_the_journal_says_who_changed_the_object_and_where_the
         "kubernetes:spark/configmap/conf: there is nothing to roll back; no change of aqe-plugin made on this machine "
         f"(journal: {bob.folder}) is in force."
     )
+
+
+def test_a_machine_with_a_long_name_knows_its_own_changes(api: ApiServer, ann: Machine) -> None:
+    ann.actor = replace(ann.actor, who=f"ann@{'host.' * 40}")
+    ann.tunes("mode", "off")
+    (noted,) = api.objects[CONFIGMAP]["metadata"]["managedFields"]
+    assert len(noted["manager"]) == 128
+    assert changed_elsewhere(ann.opened()) == ""
 
 
 def test_every_command_that_names_the_object_tells_of_the_other_machine(

@@ -128,6 +128,24 @@ def test_a_rollout_of_an_object_goes_through_its_rings_and_is_rolled_back(sites:
     assert without_version(sites.api.objects[CONFIGMAP]) == without_version(before)
 
 
+@pytest.mark.parametrize("ring", ["canary", "all"])
+def test_a_rollback_takes_a_rollout_of_an_object_back_as_one_change(sites: Sites, ring: str) -> None:
+    before = sites.conf
+    sites.on(
+        "ann", "install", *TARGET, "--jar", "local:///a/aqe-plugin-spark-4.1-0.1.0.jar", "--mode", "apply", "--yes"
+    )
+    installed = sites.conf
+    sites.rollout("ann", *ASKED, *SHARE)
+    if ring == "all":
+        sites.days(16)
+        sites.rollout("ann")
+    assert sites.conf != installed
+    assert sites.on("ann", "rollback", *TARGET, "--yes")[0] == 0
+    assert sites.conf == installed
+    assert sites.on("ann", "rollback", *TARGET, "--yes")[0] == 0
+    assert sites.conf == before
+
+
 def test_a_slow_canary_of_an_object_goes_back(sites: Sites) -> None:
     before = sites.conf
     sites.rollout("ann", *ASKED, *SHARE)
