@@ -14,22 +14,14 @@ import io.aqeplugin.place.ReuseGuard
   *
   * @param sideOf
   *   the build side of a join
-  * @param isLeftAlone
-  *   whether a join stays as Spark planned it, whatever its sides are
   */
-private[rules] final class UsesOfShuffles(
-    context: RuleContext,
-    joins: Seq[FoundJoin],
-    nameOf: FoundJoin => String,
-    sideOf: FoundJoin => Side,
-    isLeftAlone: FoundJoin => Boolean
-) {
+private[rules] final class UsesOfShuffles(context: RuleContext, joins: PlanJoins, sideOf: FoundJoin => Side) {
   import UsesOfShuffles._
 
   // By identity: comparing plans walks them.
   private lazy val joinsOfShuffles = {
     val found = new IdentityHashMap[SparkPlan, (FoundJoin, Side)]().asScala
-    for (join <- joins; side <- Seq(Side.Left, Side.Right); own <- ProbePath.ownShuffle(join.node, join.child(side)))
+    for (join <- joins.keyed; side <- Seq(Side.Left, Side.Right); own <- ProbePath.ownShuffle(join.node, join.child(side)))
       found.update(own, (join, side))
     found
   }
@@ -47,8 +39,8 @@ private[rules] final class UsesOfShuffles(
 
   /** A stage has started, and what is not the probe side of a join on equalities stays as Spark planned it. */
   private def use(copy: SparkPlan): Use = joinsOfShuffles.get(copy) match {
-    case Some((join, side)) if sideOf(join) == side.other && !isLeftAlone(join) =>
-      val name = nameOf(join)
+    case Some((join, side)) if sideOf(join) == side.other && !joins.isUsedByPruning(join) =>
+      val name = joins.nameOf(join)
       context.state.decision(name) match {
         case Some(decision) => if (decision.method.contains(Method.Broadcast)) Use.Leaves else Use.Stays
         case None           =>

@@ -1,0 +1,124 @@
+package io.aqeplugin.rules
+
+import java.util.IdentityHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.internal.SQLConf
+
+import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.decide._
+import io.aqeplugin.observe._
+import io.aqeplugin.place._
+
+/** For each join of one plan: its build side, and where a filter of that side's keys may go. */
+private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, joins: PlanJoins) {
+  private val state = context.state
+
+  private object decidedFilters extends DecidedFilters {
+    override def passRate(joinId: String): Option[Double] = state.decision(joinId).filter(_.buildFilter).map(_.passRate)
+    override def joinId(join: BaseJoinExec): Option[String] = JoinFinder.of(join).flatMap(found => state.knownNameOf(found.id))
+  }
+  private def newSizes: SizeEstimator =
+    new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), context.tables, decidedFilters)
+
+  /** What scans give, with the filters of the joins that were judged before. */
+  val sizes: SizeEstimator = newSizes
+  val waits = new PlannedWaits
+  val estimator = new JoinEstimator(plan, context, newSizes, sizes, waits, below)
+
+  /** The build side for which each join on equalities was judged. A join's filters must all go in one direction: two that went in opposite
+    * directions would wait for each other.
+    */
+  private val directions = new IdentityHashMap[SparkPlan, Side]().asScala
+
+  /** The joins by a range that may have a filter now: those without another direction, outside of what dynamic pruning uses. */
+  def ranged: Seq[FoundJoin] = joins.ranged.filter { join =>
+    val keyed = JoinFinder.of(join.node)
+    val buildSide = keyed.map(one => directions.getOrElseUpdate(one.node, estimator.buildSide(one)))
+    buildSide.forall(side => join.range.exists(_.buildSide == side)) && !joins.isInPruningBuild(join)
+  }
+
+  def noteDirection(join: FoundJoin, buildSide: Side): Unit = if (join.range.isEmpty) directions.update(join.node, buildSide)
+
+  /** The build side of a join: that of its estimate, if there is one. */
+  def buildSideOf(join: FoundJoin): Side = state.estimate(joins.nameOf(join)).fold(estimator.buildSide(join))(_.buildSide)
+
+  /** Where the filter of a join may go, and what other uses of the scans and of the join's shuffle need. */
+  def of(join: FoundJoin, buildSide: Side): JoinSite = {
+    val site = withOtherUses(allowed(join, buildSide))
+    if (reuses) site.copy(shuffleShare = shuffleShare(join, buildSide)) else site
+  }
+
+  /** The joins between a join and its targets that have a target below their build side. */
+  private def below(join: FoundJoin, site: JoinSite): Seq[(FoundJoin, Side, JoinSite)] = {
+    val steps = site.targets.flatMap(target => target.above.zip(target.above.drop(1))).filter(_._2.isInstanceOf[BaseJoinExec])
+    if (steps.isEmpty) Nil
+    else
+      for {
+        below <- joins.keyed if (below.node ne join.node) && steps.exists(_._2 eq below.node)
+        side = buildSideOf(below) if steps.exists { case (child, node) => (node eq below.node) && (child eq below.child(side)) }
+      } yield (below, side, of(below, side))
+  }
+
+  /** Where the keys of a join reach, without what may get no filter. */
+  def allowed(join: FoundJoin, buildSide: Side): JoinSite =
+    JoinSite.judged(reached(join, buildSide), join, buildSide, guard, isFirst(join, _), isStartedWith(join, _))
+
+  // To follow the keys down costs most. The guard asks for all joins of the plan, and then each join is judged.
+  private val sites = new IdentityHashMap[FoundJoin, Map[Side, JoinSite]]().asScala
+
+  private def reached(join: FoundJoin, buildSide: Side): JoinSite = {
+    val known = sites.getOrElse(join, Map.empty)
+    known.getOrElse(
+      buildSide, {
+        val all = JoinSite.reach(join, buildSide)
+        val site = all.copy(targets = all.targets.filter(isFirst(join, _)))
+        sites.update(join, known.updated(buildSide, site))
+        site
+      }
+    )
+  }
+
+  private def isStartedWith(join: FoundJoin, node: SparkPlan): Boolean =
+    node.isInstanceOf[QueryStageExec] && StartedFilters.isIn(node, joins.nameOf(join))
+
+  /** What has been filtered further down is not filtered again in front of an exchange. */
+  private def isFirst(join: FoundJoin, target: FilterTarget): Boolean = target.isScan || !StartedFilters.isIn(target.node, joins.nameOf(join))
+
+  // What other uses of scans and shuffles need.
+
+  private val reuses = SQLConf.get.exchangeReuseEnabled
+  private val uses = new UsesOfScans(context, estimator, sizes)
+  private val shuffles = new UsesOfShuffles(context, joins, buildSideOf)
+
+  lazy val guard: ReuseGuard = new ReuseGuard(
+    plan,
+    (joins.keyed ++ ranged).flatMap { join =>
+      val buildSide = buildSideOf(join)
+      uses.noted(join, buildSide, reached(join, buildSide).requests)
+    },
+    context.plans
+  )
+
+  /** See [[io.aqeplugin.place.JoinSite.shuffleShare]]. */
+  def shuffleShare(join: FoundJoin, buildSide: Side): Option[Double] = shuffles.share(join, buildSide, guard)
+
+  private def withOtherUses(site: JoinSite): JoinSite =
+    if (site.targets.isEmpty) site
+    else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)
+    else if (site.source.exists { case (source, _) => source.exists(isCacheToLoad) }) site.refuseAll(ReasonCode.CacheNotLoaded)
+    else site.copy(otherUsesPassRate = uses.otherUsesPassRate(site, guard))
+
+  /** Whether AQE would load a cached table once for each copy of the plan. Once it has made a stage of the table, all copies use that
+    * stage.
+    */
+  private def isCacheToLoad(plan: SparkPlan): Boolean = plan match {
+    case scan: InMemoryTableScanLike => !scan.isMaterialized
+    case _                           => false
+  }
+}

@@ -1,0 +1,49 @@
+package io.aqeplugin.rules
+
+import java.util.IdentityHashMap
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
+
+import io.aqeplugin.observe._
+
+/** The joins of one plan, and their names in the query's state. */
+private[rules] final class PlanJoins(plan: SparkPlan, context: RuleContext) {
+
+  private val allKeyed = JoinFinder.find(plan)
+  private val allRanged = JoinRange.find(plan)
+
+  /** Joins beside operators of an engine that is neither Spark nor the plugin, which stay as they are. */
+  val foreign: Seq[ForeignJoin] = {
+    val found = allKeyed ++ allRanged
+    ForeignJoins.of(plan, found, if (found.isEmpty) None else ColumnarRules.applied(plan))
+  }
+
+  /** Joins on equalities. */
+  val keyed: Seq[FoundJoin] = ours(allKeyed)
+
+  /** Joins by a range, some of which are on equalities too. */
+  val ranged: Seq[FoundJoin] = ours(allRanged)
+
+  def isEmpty: Boolean = keyed.isEmpty && ranged.isEmpty && foreign.isEmpty
+
+  private def ours(found: Seq[FoundJoin]): Seq[FoundJoin] = found.filterNot(join => foreign.exists(_.id == join.id))
+
+  private val names = new IdentityHashMap[FoundJoin, String]().asScala
+  def nameOf(join: FoundJoin): String = names.getOrElseUpdate(join, context.state.nameOf(join.id))
+
+  private lazy val inPruning = context.pruning.joinsIn(plan)
+
+  /** Whether dynamic partition pruning may use the join, which then must stay as Spark planned it. */
+  def isUsedByPruning(join: FoundJoin): Boolean = inPruning.contains(join.id)
+
+  /** Whether the join is inside a broadcast that dynamic partition pruning may use. */
+  lazy val isInPruningBuild: FoundJoin => Boolean = {
+    val inside = new IdentityHashMap[SparkPlan, Unit]().asScala
+    if (context.pruning.queries.nonEmpty)
+      plan.foreach { case broadcast: BroadcastExchangeLike => broadcast.foreach(inside.update(_, ())); case _ => }
+    join => inside.contains(join.node)
+  }
+}
