@@ -41,7 +41,7 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  private def unions(ran: Ran): Int = outcomes(ran).map(_.path("anyOf").asText).filter(_.nonEmpty).distinct.size
+  private def unions(ran: Ran): Int = outcomes(ran).filter(_.hasNonNull("anyOf")).map(_.path("anyOf").asText).distinct.size
 
   test("random queries return the same rows with and without the plugin") { val _ = sameRowsOfAll(_.relation(3)) }
 
