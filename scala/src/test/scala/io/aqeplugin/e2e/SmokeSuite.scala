@@ -30,14 +30,6 @@ class SmokeSuite extends AnyFunSuite with PluginSession {
     assert(filtered(result) == Seq("parquet-fact(k)"))
   }
 
-  test("a stage of a build side is found in its join, not below the filter that it is the source of") {
-    val counted = "SELECT k, dk, c FROM fact JOIN (SELECT dk, count(*) AS c FROM dim WHERE dv = 8 GROUP BY dk) ON k = dk"
-    val result = withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1", "spark.aqePlugin.cost.jobLaunchNanos" -> "0")(
-      sameRows(spark.sql(counted))
-    )
-    assert(result.rows.nonEmpty && filtered(result) == Seq("parquet-fact(k)"))
-  }
-
   test("the decisions can be read as a table in the session") {
     assert(spark.sql("SELECT * FROM aqe_decisions()").count() > 0)
   }
