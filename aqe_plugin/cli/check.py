@@ -69,6 +69,8 @@ def check(
     Example: aqe-plugin check --target /etc/spark/spark-defaults.conf --run
     """
     if jar is not None:
+        if not run:
+            raise typer.BadParameter("is of use with --run alone.", param_hint="--jar")
         require_jar(jar)
     where = _where(target)
     failed = print_checks(_checks(where, target is None, run, jar, event_log), output, stdout_console(soft_wrap=True))
@@ -91,7 +93,7 @@ def _checks(where: ConfStore | None, machine: bool, run: bool, jar: Path | None,
     installed = where is not None and is_installed(where)
     if run and fine and (machine or installed):
         say("Starting Spark ...")
-    if run and where is not None and (installed or not machine):
+    if run and fine and where is not None and (installed or not machine):
         yield from session_checks(where, jar, os.environ)
     elif run and fine:
         yield from own_session_checks()

@@ -86,10 +86,12 @@ def run(
 
     Example: aqe-plugin run /tmp/spark-events --checkpoint /var/lib/aqe-plugin/checkpoint.db
     """
-    if no_checkpoint:
+    given = [name for name in ("checkpoint", "no_checkpoint") if _is_on_command_line(context, name)]
+    # What the command line says is stronger than a setting of the other.
+    if len(given) == 2 or (checkpoint is None and not no_checkpoint):
+        raise typer.BadParameter("give it a file, or --no-checkpoint, but not both.", param_hint="--checkpoint")
+    if no_checkpoint and given != ["checkpoint"]:
         checkpoint = None
-    elif checkpoint is None:
-        raise typer.BadParameter("give it a file, or --no-checkpoint.", param_hint="--checkpoint")
     _require_no_secret(context)
     if tune_every is not None and checkpoint is None:
         raise ConfError("--tune-every needs a --checkpoint, which keeps when the command last ran.")
@@ -97,6 +99,7 @@ def run(
     if is_url(source):
         access = access_of(source, history_user, history_password, history_token, history_running_every)
     words = _tuning_words(source, tune_every, rollout)
+    _check_settings_of(words, context)
     target = _target_of_rollout(context) if rollout else ""
     # Its libraries take longer to import than those of every other command together.
     from aqe_plugin.exporter.daemon.run import serve_for_good
@@ -120,6 +123,11 @@ def run(
     )
 
 
+def _is_on_command_line(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def _require_no_secret(context: typer.Context) -> None:
     """Makes sure that what is secret was not given where every list of processes shows it.
 
@@ -127,8 +135,7 @@ def _require_no_secret(context: typer.Context) -> None:
         ConfError: it was.
     """
     for name in ("history_password", "history_token"):
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
+        if _is_on_command_line(context, name):
             option = name.replace("_", "-")
             raise ConfError(
                 f"--{option} is not taken from the command line, which others on this machine can read. Set "
@@ -165,6 +172,14 @@ def _target_of_rollout(context: typer.Context) -> str:
             )
         return str(target)
     return str(find_target(target, os.environ))
+
+
+def _check_settings_of(words: Sequence[str], context: typer.Context) -> None:
+    """Refuses what the settings of a command do not allow now, and not when it runs for the first time."""
+    root = context.find_root()
+    if words:
+        command = root.command.get_command(root, words[0])  # type: ignore[attr-defined]
+        command.make_context(words[0], list(words[1:]), parent=root)
 
 
 def _tuning_words(source: str, every_hours: float | None, rollout: bool) -> tuple[str, ...]:

@@ -10,6 +10,44 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+__all__ = [
+    "BuildFacts",
+    "ClusterFacts",
+    "CostTerm",
+    "ExecutionEnded",
+    "ExecutionStarted",
+    "FilterOutcome",
+    "FilterPlanned",
+    "FlipPoint",
+    "InferredBy",
+    "JoinDecided",
+    "JoinDecision",
+    "JoinFacts",
+    "JoinKind",
+    "KeyBucket",
+    "KeyFacts",
+    "LimitChoice",
+    "LimitDecided",
+    "LimitDecision",
+    "LimitFacts",
+    "LimitOperator",
+    "LimitOutcome",
+    "MemoryFacts",
+    "Mode",
+    "PathStep",
+    "PredicateInferred",
+    "ProbeFacts",
+    "QueryEnded",
+    "Reason",
+    "SampledKeys",
+    "Side",
+    "Strategy",
+    "TrialArm",
+    "WaitDecision",
+    "WaitEnd",
+    "WeighedOption",
+]
+
 Mode = Literal["off", "observe", "apply"]
 """Whether the plugin does nothing, decides without changing plans, or changes plans."""
 

@@ -67,7 +67,7 @@ def session_started(probe: Probe, spark_version: str) -> Check:
     """
     expected = spark_line(spark_version)
     if spark_line(probe.spark_version) != expected:
-        found = f"PySpark is of line {expected} and started Spark {probe.spark_version}."
+        found = f"Spark {probe.spark_version} started in place of line {expected}."
         return Check("session", CheckVerdict.FAILED, found, "Unset SPARK_HOME or correct it.")
     rows = right_rows(probe.rows)
     return replace(rows, name="session", found=f"Spark {probe.spark_version} started; {rows.found}")

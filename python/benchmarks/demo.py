@@ -205,7 +205,7 @@ def _show_places(places: Places, plots: list[Path], dataset: Dataset, console: C
     command_line = Path(sys.executable).with_name("aqe-plugin")
     for command, what in (
         (f"{command_line} explain {places.events}", "every query's joins, as a table or --format json"),
-        (f"{command_line} export {places.events} --port 9417", "the same for Prometheus"),
+        (f"{command_line} run {places.events} --no-checkpoint --port 9417", "the same for Prometheus"),
         (f"{command_line} check --run", "whether this machine is ready for your own job"),
         ("make bench SF=10 QUERIES=q93,q50", "other queries and scales"),
         ("docs/configuration.md", "every conf key"),

@@ -405,3 +405,19 @@ def test_run_asks_for_a_checkpoint_or_none_and_none_is_stronger_than_a_setting(
     monkeypatch.setenv("AQE_PLUGIN__RUN__CHECKPOINT", str(tmp_path / "none" / "c.db"))
     code, _, err = answer("run", str(tmp_path), "--no-checkpoint", "--tune-every", "1")
     assert (code, "--checkpoint" in err) == (5, True)
+    code, _, err = answer("run", str(tmp_path), "--no-checkpoint", "--checkpoint", str(tmp_path / "c.db"))
+    assert (code, "not both" in err) == (2, True)
+
+
+def test_a_jar_is_given_for_the_run_of_a_check_alone(tmp_path: Path, answer: Answer) -> None:
+    code, _, err = answer("check", "--jar", str(tmp_path))
+    assert (code, "--run" in err) == (2, True)
+
+
+def test_a_daemon_that_would_tune_by_settings_that_are_not_allowed_does_not_start(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AQE_PLUGIN__ROLLOUT__CANARY_SHARE", "7")
+    words = ("run", str(tmp_path), "--checkpoint", str(tmp_path / "c.db"), "--tune-every", "1", "--rollout")
+    code, _, err = answer(*words)
+    assert (code, "AQE_PLUGIN__ROLLOUT__CANARY_SHARE" in err) == (5, True)
