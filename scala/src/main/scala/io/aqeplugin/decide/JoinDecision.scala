@@ -10,7 +10,7 @@ final case class WeighedOption(
       kind = "number"
     ) costMillis: Option[Double],
     @Told(doc = "why the option was taken or not") reason: Reason,
-    @Told(doc = "the parts of the cost", optional = true) terms: Seq[CostTerm] = Nil
+    @Told(doc = "the parts of the cost that are not 0", optional = true) terms: Seq[CostTerm] = Nil
 )
 
 /** The decision for one join, with all that is needed to explain, store, replay or test it.
@@ -24,7 +24,7 @@ final case class JoinDecision(
     @Told(doc = "why they do or do not") filterReason: Reason,
     @Told(doc = "estimated share of probe rows that a filter would let through", unit = "ratio") passRate: Double,
     @Told(doc = "what that share was estimated from", optional = true) passRateSource: PassRateSource = PassRateSource.Unknown,
-    @Told(doc = "every option, the chosen one included") options: Seq[WeighedOption]
+    @Told(doc = "every option, the chosen one included; of a forced join, as the model weighs them") options: Seq[WeighedOption]
 ) {
 
   /** The chosen option; none when the method is left to Spark. */

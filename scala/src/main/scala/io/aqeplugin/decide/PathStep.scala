@@ -13,7 +13,16 @@ sealed abstract class PathStep extends Product {
   def rows: Long
 
   /** The same operator with other rows. */
-  def withRows(rows: Long): PathStep
+  final def withRows(rows: Long): PathStep = this match {
+    case step: PathStep.Shuffle      => step.copy(rows = rows)
+    case step: PathStep.Sort         => step.copy(rows = rows)
+    case step: PathStep.Merge        => step.copy(rows = rows)
+    case step: PathStep.Lookup       => step.copy(rows = rows)
+    case step: PathStep.Broadcast    => step.copy(rows = rows)
+    case step: PathStep.Group        => step.copy(rows = rows)
+    case step: PathStep.Shared       => step.copy(rows = rows)
+    case step: PathStep.FilterSource => step.copy(rows = rows)
+  }
 }
 
 object PathStep {
@@ -24,21 +33,15 @@ object PathStep {
   final case class Shuffle(
       @Told(doc = Rows, unit = "rows") rows: Long,
       @Told(doc = RowBytes, unit = "bytes") rowBytes: Long
-  ) extends PathStep {
-    def withRows(rows: Long): PathStep = copy(rows = rows)
-  }
+  ) extends PathStep
 
   final case class Sort(
       @Told(doc = Rows, unit = "rows") rows: Long,
       @Told(doc = "number of partitions, each sorted by itself", unit = "partitions") partitions: Int
-  ) extends PathStep {
-    def withRows(rows: Long): PathStep = copy(rows = rows)
-  }
+  ) extends PathStep
 
   /** One side of a sort-merge join. */
-  final case class Merge(@Told(doc = Rows, unit = "rows") rows: Long) extends PathStep {
-    def withRows(rows: Long): PathStep = copy(rows = rows)
-  }
+  final case class Merge(@Told(doc = Rows, unit = "rows") rows: Long) extends PathStep
 
   /** The probe side of a hash join. A lookup by row costs more than that of a number. */
   final case class Lookup(
@@ -54,23 +57,17 @@ object PathStep {
           "its key is a row, as it has several columns or is no integer, or a condition is checked for every match; false in old logs",
         optional = true
       ) byRow: Boolean = false
-  ) extends PathStep {
-    def withRows(rows: Long): PathStep = copy(rows = rows)
-  }
+  ) extends PathStep
 
   /** The build side of a broadcast join. */
   final case class Broadcast(
       @Told(doc = Rows, unit = "rows") rows: Long,
       @Told(doc = RowBytes, unit = "bytes") rowBytes: Long,
       @Told(doc = "estimated rows that are looked up at random in its table; 0 if its keys lie densely", unit = "rows") probeRows: Long
-  ) extends PathStep {
-    def withRows(rows: Long): PathStep = copy(rows = rows)
-  }
+  ) extends PathStep
 
   /** An aggregate with groups, or the build side of a shuffled hash join: each row goes into a hash table of its task. */
-  final case class Group(@Told(doc = Rows, unit = "rows") rows: Long) extends PathStep {
-    def withRows(rows: Long): PathStep = copy(rows = rows)
-  }
+  final case class Group(@Told(doc = Rows, unit = "rows") rows: Long) extends PathStep
 
   /** The join's own shuffle, if Spark runs it once for several uses. A join that does without it reads what is below it by itself. */
   final case class Shared(
@@ -80,9 +77,7 @@ object PathStep {
         doc = "the part of the shuffle that is spared if this join does without: equal parts for all uses, 0 if another use needs it " +
           "anyway, 1 if the others do without"
       ) share: Double
-  ) extends PathStep {
-    def withRows(rows: Long): PathStep = copy(rows = rows)
-  }
+  ) extends PathStep
 
   /** The build side of a join below, whose finished stage filters the other side of that join: the fewer of its rows are left, the fewer rows
     * pass there.
@@ -92,7 +87,5 @@ object PathStep {
       @Told(doc = "keys that the scans have which it filters: of `keys`, `rows` pass", unit = "keys") keys: Long,
       @Told(doc = "estimated rows of the scans that it filters", unit = "rows") probeRows: Long,
       @Told(doc = RowBytes, unit = "bytes") rowBytes: Long
-  ) extends PathStep {
-    def withRows(rows: Long): PathStep = copy(rows = rows)
-  }
+  ) extends PathStep
 }

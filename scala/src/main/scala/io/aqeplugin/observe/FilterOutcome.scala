@@ -23,7 +23,7 @@ final case class FilterOutcome(
     @Told(doc = "time from the plan's start until the scan had its filters", unit = "millis") waitMillis: Long,
     @Told(doc = "build rows with a key", unit = "rows") keys: Long,
     @Told(
-      doc = "the first filter of the union that the filter is part of, whose rows are those of the union; absent if it stands alone",
+      doc = "the first filter of the union that the filter is part of, whose rows are those of the union; null if it stands alone",
       optional = true
     ) anyOf: String = ""
 ) {

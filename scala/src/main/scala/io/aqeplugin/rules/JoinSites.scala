@@ -88,7 +88,8 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
     node.isInstanceOf[QueryStageExec] && StartedFilters.isIn(node, joins.nameOf(join))
 
   /** What has been filtered further down is not filtered again in front of an exchange. */
-  private def isFirst(join: FoundJoin, target: FilterTarget): Boolean = target.isScan || !StartedFilters.isIn(target.node, joins.nameOf(join))
+  private def isFirst(join: FoundJoin, target: FilterTarget): Boolean =
+    target.isScan || !StartedFilters.isIn(target.node, joins.nameOf(join))
 
   // What other uses of scans and shuffles need.
 

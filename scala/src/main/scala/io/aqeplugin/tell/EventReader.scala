@@ -12,14 +12,16 @@ import com.fasterxml.jackson.databind.deser.std.StdDeserializer
 private[tell] final class EventReader(of: Class[_]) extends StdDeserializer[AnyRef](of) with ContextualDeserializer {
   def this() = this(classOf[AnyRef])
 
+  private lazy val constructor = of.getConstructors.head
+  private lazy val parameters = constructor.getParameters.toSeq
+
   override def createContextual(context: DeserializationContext, property: BeanProperty): JsonDeserializer[_] =
     new EventReader(context.getContextualType.getRawClass)
 
   override def deserialize(parser: JsonParser, context: DeserializationContext): AnyRef = {
     val fields: JsonNode = context.readTree(parser)
-    val constructor = of.getConstructors.head
-    val values = constructor.getParameters.map(parameter => value(fields.path(parameter.getName), parameter.getName, parameter.getType))
-    constructor.newInstance(values.toSeq.map(_.asInstanceOf[AnyRef]): _*).asInstanceOf[AnyRef]
+    val values = parameters.map(parameter => value(fields.path(parameter.getName), parameter.getName, parameter.getType))
+    constructor.newInstance(values.map(_.asInstanceOf[AnyRef]): _*).asInstanceOf[AnyRef]
   }
 
   private def value(field: JsonNode, name: String, of: Class[_]): Any =
