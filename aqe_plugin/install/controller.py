@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from aqe_plugin.conf.changes import Change, as_kept, changes_between, merged
+from aqe_plugin.conf.changes import Change, as_kept, changes_between
+from aqe_plugin.conf.credentials import HIDDEN
 from aqe_plugin.conf.keys import (
     CANARY_SET,
     CANARY_SHARE,
@@ -83,6 +84,7 @@ def propose_uninstall(store: ConfStore, purge: bool) -> Proposal:
         purge: remove the plugin's own keys too, whoever set them.
 
     Raises:
+        ConflictError: an old value had credentials, which no journal has.
         StateError: its journal cannot be used.
     """
     target = read_target(store)
@@ -93,7 +95,8 @@ def propose_uninstall(store: ConfStore, purge: bool) -> Proposal:
         conf = target.store.parse(start)
     else:
         start = None if _made_it(installs, target.store) else target.content
-        conf = plan_uninstall(target.conf, _as_one(installs))
+        conf = plan_uninstall(target.conf, _changes_of(installs))
+        _require_credentials(changes_between(target.conf.items(), conf.items(), ""), journal, target.store)
     if purge:
         conf = purged(conf)
     after = None if start is None and not conf.items() else conf.render()
@@ -147,7 +150,8 @@ def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Pr
         to: number of the change to go back to, which stays in force; 0 goes back before the first.
 
     Raises:
-        ConflictError: somebody else changed the target since, and ``force`` is not given.
+        ConflictError: somebody else changed the target since, and ``force`` is not given; or an old value had
+            credentials, which no journal has.
         StateError: there is nothing to roll back, ``to`` is not in force or has a canary that is over, or the backup
             is missing.
     """
@@ -165,27 +169,21 @@ def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Pr
         )
     first = of_last_rollout(changed)[0] if to is None else _first_after(to, changed, store.name)
 
+    def since(earliest: Record) -> list[Record]:
+        return [one for one in changed if one.number >= earliest.number]
+
     def as_before(earliest: Record) -> bytes | None:
         """What the target held before this change; where no texts are kept, what it holds without the changes since."""
         if store.keeps_texts:
             return journal.kept(earliest.before)
-        since = [one for one in changed if one.number >= earliest.number]
-        conf = taken_back(store.parse(content), _as_one(since))
-        return None if _made_it(since, store) and not conf.items() else conf.render()
+        conf = taken_back(store.parse(content), _changes_of(since(earliest)))
+        return None if _made_it(since(earliest), store) and not conf.items() else conf.render()
 
-    undone = [one for one in changed if one.number >= first.number]
-    edited = [] if store.keeps_texts else edited_since(store.parse(content), _as_one(undone))
-    if edited and not force:
-        raise ConflictError(
-            f"{store.name}: {', '.join(edited)}: changed since by somebody else{_by_others(store)}, so this machine "
-            "cannot take back its own value. Roll back there, or set the old value (aqe-plugin history) by hand. "
-            "--force leaves these keys as they are, and takes back the others."
-        )
     canary = _canary_before(first, changed)
     if canary is not None and not _has_canary(_items(store, as_before(first))):
         canary = None
     is_gone = not _has_canary(_items(store, content))
-    is_over = is_gone or any(map(went_back, undone))
+    is_over = is_gone or any(map(went_back, since(first)))
     if canary is not None and to is not None and is_over:
         known = ", ".join(str(record.number) for record in changed)
         earlier = next((one.number for one in reversed(changed) if one.number < canary.number), 0)
@@ -195,9 +193,19 @@ def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Pr
         )
     if canary is not None and to is None and is_gone:
         first = canary
+    edited = [] if store.keeps_texts else edited_since(store.parse(content), _changes_of(since(first)))
+    if edited and not force:
+        others = _by_others(store)
+        raise ConflictError(
+            f"{store.name}: {', '.join(edited)}: changed since by somebody else{others}, so this machine cannot take "
+            f"back its own value. {'Roll back there, or set' if others else 'Set'} the old value (aqe-plugin history) "
+            "by hand. --force leaves these keys as they are, and takes back the others."
+        )
     before = as_before(first)
     why = f"as before {first.action.value} no. {first.number}"
     changes = changes_between(_items(store, content), _items(store, before), why)
+    if not store.keeps_texts:
+        _require_credentials(changes, journal, store)
     return Proposal(Action.ROLLBACK, store, content, before, changes, first.number)
 
 
@@ -320,8 +328,18 @@ def _by_others(store: ConfStore) -> str:
     return "".join(f" by {who} at {at}" for who, at in others.items())
 
 
-def _as_one(records: list[Record]) -> dict[str, Change]:
-    return merged(tuple(change for record in records for change in record.changes))
+def _changes_of(records: list[Record]) -> list[Change]:
+    return [change for record in records for change in record.changes]
+
+
+def _require_credentials(changes: tuple[Change, ...], journal: Journal, store: ConfStore) -> None:
+    """Makes sure that values which come from a journal are whole: it has no credentials."""
+    lost = ", ".join(one.key for one in changes if (one.new or "").count(HIDDEN) > (one.old or "").count(HIDDEN))
+    if lost:
+        raise ConflictError(
+            f"{store.name}: the journal ({journal.folder}) has no credentials, so the old value of {lost} cannot be "
+            f"written. Set {lost} by hand as it was (aqe-plugin history), with the credentials, and try again."
+        )
 
 
 def _made_it(changed: list[Record], store: ConfStore) -> bool:

@@ -5,10 +5,11 @@ ConflictError means that the conf cannot be changed safely, or that only its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from aqe_plugin.conf.changes import Change
+from aqe_plugin.conf.credentials import HIDDEN, value_without_secrets
 from aqe_plugin.conf.keys import JARS_KEY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, entries_of, problem_of
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError
@@ -59,44 +60,46 @@ def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str)
     return Plan(conf, changes)
 
 
-def plan_uninstall(conf: TargetConf, installed: Mapping[str, Change]) -> TargetConf:
+def plan_uninstall(conf: TargetConf, installs: Sequence[Change]) -> TargetConf:
     """The conf without what the install put in.
 
     A key that still has the value of the install gets its old value back. From a list that was changed since, only our
     entries are removed, also when no install is recorded.
 
     Args:
-        installed: what the install changed, by key; empty when that is not recorded.
+        installs: what the installs changed, in order; empty when that is not recorded.
     """
-    back = taken_back(conf, installed)
+    back, first = taken_back(conf, installs), {change.key: change for change in reversed(installs)}
     for key, is_our_entry in ((PLUGINS_KEY, _is_plugin), (JARS_KEY, _is_jar)):
-        present, is_restored = back.get(key), key in installed and conf.get(key) == installed[key].new
+        present = back.get(key)
+        is_restored = key in first and conf.get(key) != present == first[key].old and HIDDEN not in (present or "")
         if present is not None and not is_restored and any(map(is_our_entry, entries_of(present))):
             back = _with(back, key, _without(present, is_our_entry))
     return back
 
 
-def taken_back(conf: TargetConf, changes: Mapping[str, Change]) -> TargetConf:
-    """The conf with the old value of each key that still has the new one of its change; other values stay.
+def taken_back(conf: TargetConf, changes: Sequence[Change]) -> TargetConf:
+    """The conf with each key as it was before its ``changes``, back to where somebody else changed it in between.
 
-    In a list that was changed since, the entries that the change added or removed go or come back.
+    Compared is what a journal has, so without credentials; what it does not have comes back as HIDDEN. Of a list, only
+    the entries that a change added or removed, and plugins and jars of ours, are looked at, and go or come back.
     """
-    for key, change in changes.items():
-        present = conf.get(key)
-        if present == change.new:
-            conf = _with(conf, key, change.old)
-        elif present is not None and key in _LISTS:
-            old, new = entries_of(change.old), entries_of(change.new)
-            kept = _without(present, ({*new} - {*old}).__contains__)
-            for entry in old:
-                kept = kept if entry in (*new, *entries_of(kept)) else _appended(kept, entry)
-            conf = _with(conf, key, kept)
+    for key, ones in _by_key(changes).items():
+        present = value = conf.get(key)
+        for change in reversed(ones):
+            if _looked_at(value, change) != _looked_at(change.new, change):
+                break
+            value = _entries_before(value, change) if key in _LISTS and value != change.new else change.old
+        if value != present:
+            conf = _with(conf, key, value)
     return conf
 
 
-def edited_since(conf: TargetConf, changes: Mapping[str, Change]) -> list[str]:
-    """The keys that :func:`taken_back` leaves as they are, because they have neither the old nor the new value."""
-    return [key for key, one in changes.items() if key not in _LISTS and conf.get(key) not in (one.old, one.new)]
+def edited_since(conf: TargetConf, changes: Sequence[Change]) -> list[str]:
+    """The keys that :func:`taken_back` cannot bring back to their values from before ``changes``."""
+    back = taken_back(conf, changes)
+    first = {key: ones[0] for key, ones in _by_key(changes).items()}
+    return [key for key, one in first.items() if _looked_at(back.get(key), one) != _looked_at(one.old, one)]
 
 
 def purged(conf: TargetConf) -> TargetConf:
@@ -123,6 +126,38 @@ def _is_plugin(entry: str) -> bool:
 
 def _is_jar(entry: str) -> bool:
     return jar_name(entry) is not None
+
+
+def _by_key(changes: Sequence[Change]) -> dict[str, list[Change]]:
+    return {one.key: [change for change in changes if change.key == one.key] for one in changes}
+
+
+def _looked_at(value: str | None, change: Change) -> object:
+    """The part of a key's value that shows whether ``change`` is in force, as a journal has it."""
+    if change.key not in _LISTS:
+        return value and value_without_secrets(change.key, value)
+    touched = {*entries_of(change.old)} ^ {*entries_of(change.new)}
+    entries = {value_without_secrets(change.key, entry) for entry in entries_of(value)}
+    return {entry for entry in entries if entry in touched or _is_plugin(entry) or _is_jar(entry)}
+
+
+def _entries_before(value: str | None, change: Change) -> str | None:
+    """The list with the entries that ``change`` removed in place of those that it added, else at the end."""
+    old, new = entries_of(change.old), entries_of(change.new)
+    came, back = [one for one in new if one not in old], [one for one in old if one not in new]
+    if not came and not back:
+        # Only credentials changed.
+        came = back = [one for one in new if _is_jar(one)] or new
+    kept: list[str] = []
+    for entry in (value or "").split(","):
+        if value_without_secrets(change.key, entry.strip()) not in came:
+            kept.append(entry)
+        elif back:
+            kept, back = [*kept, *back], []
+    joined = ",".join(kept)
+    for entry in back:
+        joined = _appended(joined, entry)
+    return joined if entries_of(joined) else None
 
 
 def _with(conf: TargetConf, key: str, value: str | None) -> TargetConf:

@@ -269,3 +269,133 @@ def test_a_deleted_object_during_a_change_is_an_error_and_the_change_is_not_made
     (said,) = ann.tunes("mode", "observe")
     assert said.endswith("was interrupted and had changed nothing")
     assert setting(api, "mode") == "observe"
+
+
+# what the journal does not know, and what others did between our changes
+
+
+def jars(api: ApiServer) -> str | None:
+    return parse_properties(conf(api).encode(), "conf").get("spark.jars")
+
+
+def installs(machine: Machine, jar: str) -> None:
+    carry_out(propose_install(machine.opened(), jar, None), machine.actor)
+
+
+OLD_JAR, NEW_JAR, NEWEST_JAR = (f"local:///opt/aqe-plugin-spark-4.1-0.{minor}.0.jar" for minor in (1, 2, 3))
+SECRET_JAR, SIGNED_JAR = (
+    f"https://{address}/aqe-plugin-spark-4.1-0.1.0.jar" for address in ("u:tok@art", "art/get?sig=tok&file=")
+)
+
+
+@pytest.mark.parametrize("jar", [SECRET_JAR, SIGNED_JAR])
+def test_a_jar_with_credentials_goes_when_its_install_is_taken_back(api: ApiServer, ann: Machine, jar: str) -> None:
+    installs(ann, jar)
+    ann.rolls_back()
+    assert conf(api) == THEIRS
+    installs(ann, jar)
+    installs(ann, NEW_JAR)
+    carry_out(propose_rollback(ann.opened(), force=False, to=0), ann.actor)
+    assert conf(api) == THEIRS
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("jar", [SECRET_JAR, SIGNED_JAR])
+@pytest.mark.parametrize("change", ["upgrade", "other credentials", "uninstall"])
+def test_a_rollback_that_needs_credentials_writes_nothing_and_says_what_to_set_by_hand(
+    api: ApiServer, ann: Machine, change: str, jar: str, force: bool
+) -> None:
+    installs(ann, jar)
+    theirs = conf(api)
+    if change == "uninstall":
+        carry_out(propose_uninstall(ann.opened(), purge=False), ann.actor)
+    else:
+        installs(ann, NEW_JAR if change == "upgrade" else jar.replace("tok", "new"))
+    before = conf(api)
+    assert before != theirs
+    with pytest.raises(ConflictError) as error:
+        propose_rollback(ann.opened(), force=force)
+    assert str(error.value) == (
+        f"kubernetes:spark/configmap/conf: the journal ({ann.folder}) has no credentials, so the old value of "
+        "spark.jars cannot be written. Set spark.jars by hand as it was (aqe-plugin history), with the credentials, "
+        "and try again."
+    )
+    assert conf(api) == before
+    if change != "other credentials":
+        # As the message says.
+        jarless = "".join(line for line in before.splitlines(True) if "spark.jars" not in line)
+        api.put(CONFIGMAP, data={"spark-defaults.conf": f"{jarless}spark.jars {jar}\n"})
+        ann.rolls_back()
+        assert jars(api) == jar
+        assert state_of(ann.opened()).installed
+
+
+def test_an_uninstall_does_not_bring_back_a_jar_of_ours_without_its_credentials(api: ApiServer, ann: Machine) -> None:
+    api.put(CONFIGMAP, data={"spark-defaults.conf": f"spark.jars {SECRET_JAR}\n"})
+    installs(ann, NEW_JAR)
+    carry_out(propose_uninstall(ann.opened(), purge=False), ann.actor)
+    assert jars(api) is None
+
+
+def test_a_replaced_entry_comes_back_in_its_place_beside_credentials_that_stay(api: ApiServer, ann: Machine) -> None:
+    listed = "s3a://u:pa$$@b/a.jar, {}, s3a://u:pa$$@b/b.jar"
+    api.put(CONFIGMAP, data={"spark-defaults.conf": f"spark.jars {listed.format(OLD_JAR)}\n"})
+    installs(ann, NEW_JAR)
+    ann.rolls_back()
+    assert (jars(api) or "").replace(", ", ",") == listed.format(OLD_JAR).replace(", ", ",")
+
+
+@pytest.mark.parametrize("to", [None, 0])
+def test_no_rollback_gives_a_conf_two_jars_of_ours(api: ApiServer, ann: Machine, bob: Machine, to: int | None) -> None:
+    installs(ann, OLD_JAR)
+    installs(ann, NEW_JAR)
+    installs(bob, NEWEST_JAR)
+    with pytest.raises(ConflictError, match=r"spark\.jars: changed since by somebody else by bob@host-bob"):
+        propose_rollback(ann.opened(), force=False, to=to)
+    carry_out(propose_rollback(ann.opened(), force=True, to=to), ann.actor)
+    assert jars(api) == NEWEST_JAR
+
+
+def test_the_first_install_is_not_taken_back_over_another_machines_jar(
+    api: ApiServer, ann: Machine, bob: Machine
+) -> None:
+    installs(ann, OLD_JAR)
+    installs(bob, NEW_JAR)
+    with pytest.raises(ConflictError, match=r"spark\.jars: changed since"):
+        ann.rolls_back()
+    bob.rolls_back()
+    ann.rolls_back()
+    assert conf(api) == THEIRS
+
+
+def test_a_value_that_another_machine_set_between_our_changes_is_not_dropped(
+    api: ApiServer, ann: Machine, bob: Machine
+) -> None:
+    ann.tunes("mode", "off")
+    ann.tunes("filter.buildTimeout", "5")
+    bob.tunes("filter.buildTimeout", "7")
+    ann.tunes("filter.buildTimeout", "9")
+    with pytest.raises(ConflictError, match=r"filter\.buildTimeout: changed since by somebody else"):
+        propose_rollback(ann.opened(), force=False, to=0)
+    carry_out(propose_rollback(ann.opened(), force=True, to=0), ann.actor)
+    assert (setting(api, "filter.buildTimeout"), setting(api, "mode")) == ("7", None)
+
+
+def test_an_entry_that_another_machine_added_between_our_changes_stays(api: ApiServer, ann: Machine) -> None:
+    installs(ann, OLD_JAR)
+    api.put(CONFIGMAP, data={"spark-defaults.conf": conf(api).replace(OLD_JAR, f"{OLD_JAR},local:///x.jar")})
+    installs(ann, NEW_JAR)
+    carry_out(propose_rollback(ann.opened(), force=False, to=0), ann.actor)
+    assert jars(api) == "local:///x.jar"
+
+
+def test_a_rollback_over_a_canary_looks_for_edits_in_all_that_it_undoes(api: ApiServer, ann: Machine) -> None:
+    ann.tunes("mode", "off")
+    canary = {"spark.aqePlugin.canary.share": "0.3", "spark.aqePlugin.canary.set.filter.buildTimeout": "10"}
+    carry_out(propose_tuning(ann.opened(), canary, ""), ann.actor)
+    ann.tunes("filter.maxBytes", "32m")
+    carry_out(propose_uninstall(ann.opened(), purge=True), ann.actor)
+    api.put(CONFIGMAP, data={"spark-defaults.conf": f"{THEIRS}spark.aqePlugin.filter.maxBytes 32m\n"})
+    with pytest.raises(ConflictError, match=r"filter\.maxBytes: changed since by somebody else, so"):
+        ann.rolls_back()
+    assert setting(api, "filter.maxBytes") == "32m"
