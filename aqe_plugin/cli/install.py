@@ -100,12 +100,21 @@ def rollback(
             help="Undo every change after this number in `history`; 0 undoes all.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Also when somebody else changed the file since.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Also when somebody else changed the target since: a file goes back as a whole, and its present state "
+            "is kept as a backup; of a live object, the keys that they changed stay as they are.",
+        ),
+    ] = False,
     yes: YesOption = False,
     output: ProposalFormatOption = ProposalFormat.TABLE,
     why: WhyOption = "",
 ) -> None:
-    """Restore the file as it was before the last change in force, or right after an earlier one, byte for byte.
+    """Undo the last change in force, or all after an earlier one.
+
+    A file is restored byte for byte; in a live object, each key of the changes gets its old value back.
 
     Example: aqe-plugin rollback --target spark-defaults.conf --to 2 --yes
     """
@@ -142,7 +151,7 @@ def history(target: TargetOption = None, output: TableOrJsonOption = TableOrJson
         if rollouts:
             print_rollouts(rollouts, stdout)
     else:
-        say(f"aqe-plugin never changed {path.name}.")
+        say(f"{path.name}: no change is recorded on this machine (journal: {journal.folder}/journal.jsonl).")
     if journal.damage:
         warn(journal.damage)
 

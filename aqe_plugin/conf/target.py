@@ -102,6 +102,10 @@ class ConfStore(Protocol):
         """When, by whom of those who changed by aqe-plugin what the place holds, if the place notes that."""
         return {}
 
+    def noted_as(self, who: str) -> str:
+        """The name in :attr:`changed_by` of whoever changes the place as ``who``."""
+        return who
+
     def make_journal_folder(self) -> None:
         make_state_folder(self.journal_folder)
 

@@ -25,7 +25,7 @@ from aqe_plugin.conf.keys import (
 )
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import ConfStore
-from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, StateError, WriteError
+from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, StateError, TargetError, WriteError
 from aqe_plugin.install.journal import (
     SCHEMA_VERSION,
     Action,
@@ -311,7 +311,11 @@ def _first_after(number: int, changed: list[Record], name: str) -> Record:
 
 def changed_elsewhere(store: ConfStore) -> str:
     """A sentence on who else changed by aqe-plugin what the target holds, on other machines; empty for nobody."""
-    by = _by_others(store)
+    try:
+        by = _by_others(store)
+    except (TargetError, StateError) as error:
+        # Only its owner may read the journal, and others may look at the conf.
+        return f"{store.name}: changed{_in_words(store.changed_by)}. Whether on this machine is not known: {error}"
     return by and (
         f"{store.name}: changed{by}. Journal and rollouts of that are not in {store.journal_folder}: roll it back, and "
         "go on with its rollout, on that machine."
@@ -320,12 +324,14 @@ def changed_elsewhere(store: ConfStore) -> str:
 
 def _by_others(store: ConfStore) -> str:
     """Who changed the target by aqe-plugin and is not in its journal here, and when."""
-    journal = journal_of(store) if store.changed_by else Journal(store.journal_folder, (), ())
-    # A server keeps no more than the beginning of a long name.
-    others = {
-        who: at for who, at in store.changed_by.items() if not any(one.who.startswith(who) for one in journal.records)
-    }
-    return "".join(f" by {who} at {at}" for who, at in others.items())
+    if not store.changed_by:
+        return ""
+    known = {store.noted_as(one.who) for one in journal_of(store).records}
+    return _in_words({who: at for who, at in store.changed_by.items() if who not in known})
+
+
+def _in_words(changed_by: Mapping[str, str]) -> str:
+    return "".join(f" by {who} at {at}" for who, at in changed_by.items())
 
 
 def _changes_of(records: list[Record]) -> list[Change]:

@@ -14,7 +14,7 @@ from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.conf.stores.locate import Target, home_version, read_target
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore
-from aqe_plugin.errors import SessionError, SetupError, TargetError
+from aqe_plugin.errors import SessionError, SetupError, StateError, TargetError
 from aqe_plugin.install.checks import (
     ADAPTIVE_KEY,
     NO_ADAPTIVE,
@@ -204,7 +204,7 @@ def _interruptions(target: Target) -> list[str]:
     ]
     try:
         journal = journal_of(target.store)
-    except TargetError as error:
+    except (TargetError, StateError) as error:
         # Only its owner may read it, and others may look at the conf.
         return [*found, f"{error} So whether a change was interrupted is not known."]
     cut_off = journal.interrupted

@@ -114,6 +114,7 @@ class ApiServer:
         if not all(isinstance(value, str) for value in (merged.get("data") or {}).values()):
             return status(400, "cannot unmarshal into Go value of type string")
         if asked.get("dryRun") != ["All"]:
+            self.objects[path] = {**present, "metadata": merged["metadata"]}
             self.put(path, **{name: value for name, value in merged.items() if name != "metadata"})
             self._note(path, asked["fieldManager"][0], patch)
             merged = self.objects[path]

@@ -31,7 +31,7 @@ _MERGE_PATCH = "application/merge-patch+json"
 _BUSY = (429, 500, 502, 503, 504)
 # The start of the field manager of our patches; who sends them follows.
 MANAGER = "aqe-plugin "
-_MOST_MANAGER_CHARS = 128
+_MOST_MANAGER_BYTES = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class ObjectApi:
         send: Any = client.CoreV1Api(self.patching).patch_namespaced_config_map
         if self.address.kind.group:
             send = client.CustomObjectsApi(self.patching).patch_namespaced_custom_object
-        sent = {"dry_run": "All"} if who is None else {"field_manager": f"{MANAGER}{who}"[:_MOST_MANAGER_CHARS]}
+        sent = {"dry_run": "All"} if who is None else {"field_manager": manager_of(who)}
         asked = {**self._path(), "body": dict(body), **sent}
         try:
             self._call(True, lambda: send(**asked, _request_timeout=self._timeout()))
@@ -139,6 +139,11 @@ class ObjectApi:
         else:
             problem = f"cannot be asked ({status or 'TLS'}): {reason}"
         return kind(f"{self.name}: {self.server} {problem}.")
+
+
+def manager_of(who: str) -> str:
+    """The field manager of ``who``, cut to what a server takes."""
+    return f"{MANAGER}{who}".encode()[:_MOST_MANAGER_BYTES].decode(errors="ignore")
 
 
 class _OutOfDateError(Exception):

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from aqe_plugin.conf.changes import changes_between
-from aqe_plugin.conf.stores.api_server import MANAGER, ObjectApi, connect
+from aqe_plugin.conf.stores.api_server import MANAGER, ObjectApi, connect, manager_of
 from aqe_plugin.conf.stores.kubernetes_address import parse_address
 from aqe_plugin.conf.stores.map_conf import MapConf, parse_map
 from aqe_plugin.conf.stores.patience import Patience
@@ -26,6 +26,8 @@ from aqe_plugin.errors import ConflictError, TargetError
 from aqe_plugin.machine.disk import state_home
 
 _TRIES = 5
+# An earlier aqe-plugin kept texts of the conf in annotations of this name.
+_OLD_STATE = "aqeplugin.io/state"
 # By name, the labels and annotations, and the field manager.
 # argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking, fluxcd.io/flux/components/kustomize/kustomizations
 _KEEPERS: Mapping[str, tuple[tuple[str, ...], str]] = MappingProxyType(
@@ -77,6 +79,9 @@ class KubernetesStore(ConfStore):
     def keeps_texts(self) -> bool:
         return False
 
+    def noted_as(self, who: str) -> str:
+        return manager_of(who).removeprefix(MANAGER)
+
     def read(self) -> bytes | None:
         return self._content(self.api.get())
 
@@ -124,8 +129,11 @@ class KubernetesStore(ConfStore):
                 raise ConflictError(
                     f"{self.name}: the ConfigMap is immutable. Create one under a new name and install into that."
                 )
-            version = {"resourceVersion": found["metadata"]["resourceVersion"]}
-            if self.api.patch({**self._patch(before, after), "metadata": version}, who):
+            metadata: dict[str, Any] = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            old = {name: None for name in found["metadata"].get("annotations") or () if name.startswith(_OLD_STATE)}
+            if old:
+                metadata["annotations"] = old
+            if self.api.patch({**self._patch(before, after), "metadata": metadata}, who):
                 return
         raise ConflictError(
             f"{self.name}: somebody else changed it {_TRIES} times during the write; nothing was written. "

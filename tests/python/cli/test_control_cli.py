@@ -258,7 +258,9 @@ def test_a_check_shows_hostile_text_as_text(conf: Path, answer: Answer) -> None:
 
 
 def test_history_of_an_untouched_file_says_so(conf: Path, answer: Answer) -> None:
-    assert answer("history", "--target", str(conf)) == (0, "", f"aqe-plugin never changed {conf}.\n")
+    journal = conf.parent / ".aqe-plugin" / conf.name / "journal.jsonl"
+    said = f"{conf}: no change is recorded on this machine (journal: {journal}).\n"
+    assert answer("history", "--target", str(conf)) == (0, "", said)
 
 
 # errors

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import stat
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -177,6 +178,15 @@ def test_a_machine_that_cannot_keep_records_can_look(ann: Machine, here: dict[st
     assert state_of(bob.opened()).mode == "off"
     with pytest.raises(AqePluginError, match="cannot be created"):
         bob.tunes("mode", "observe")
+
+
+def test_an_annotation_in_which_an_earlier_version_kept_texts_goes_with_the_next_change(
+    api: ApiServer, ann: Machine
+) -> None:
+    kept = {"aqeplugin.io/state.spark-defaults.conf": "{}", "aqeplugin.io/state-0": "{}"}
+    api.objects[CONFIGMAP]["metadata"]["annotations"] = {**kept, "team": "etl"}
+    ann.tunes("mode", "off")
+    assert api.objects[CONFIGMAP]["metadata"]["annotations"] == {"team": "etl"}
 
 
 # two at once
@@ -399,3 +409,74 @@ def test_a_rollback_over_a_canary_looks_for_edits_in_all_that_it_undoes(api: Api
     with pytest.raises(ConflictError, match=r"filter\.maxBytes: changed since by somebody else, so"):
         ann.rolls_back()
     assert setting(api, "filter.maxBytes") == "32m"
+
+
+# who changed it, and whether that can be known
+
+
+def test_history_on_a_second_machine_does_not_deny_the_change_that_it_has_just_told_of(
+    ann: Machine, bob: Machine, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann.tunes("mode", "off")
+    for name, value in bob.here.items():
+        monkeypatch.setenv(name, value)
+    told, said = answer("history", "--target", "kubernetes:cm/conf")[2].splitlines()
+    assert "changed by ann@host-ann" in told
+    assert said == (
+        f"kubernetes:spark/configmap/conf: no change is recorded on this machine (journal: {bob.folder}/journal.jsonl)."
+    )
+
+
+def test_an_edit_by_hand_is_not_said_to_be_taken_back_elsewhere(api: ApiServer, ann: Machine) -> None:
+    ann.tunes("filter.buildTimeout", "9")
+    api.put(CONFIGMAP, data={"spark-defaults.conf": f"{THEIRS}spark.aqePlugin.filter.buildTimeout 7\n"})
+    with pytest.raises(ConflictError, match=r"its own value\. Set the old value"):
+        ann.rolls_back()
+
+
+def test_another_machine_whose_name_is_the_beginning_of_ours_is_told_of(ann: Machine, bob: Machine) -> None:
+    ann.actor, bob.actor = replace(ann.actor, who="ops@host10"), replace(bob.actor, who="ops@host1")
+    ann.tunes("mode", "off")
+    bob.tunes("mode", "observe")
+    assert "changed by ops@host1 at " in changed_elsewhere(ann.opened())
+
+
+def test_a_long_name_is_cut_by_bytes_as_the_server_counts(api: ApiServer, ann: Machine) -> None:
+    ann.actor = replace(ann.actor, who=f"ann@{'höst.' * 40}")
+    ann.tunes("mode", "off")
+    (noted,) = api.objects[CONFIGMAP]["metadata"]["managedFields"]
+    assert 126 < len(noted["manager"].encode()) <= 128
+    assert changed_elsewhere(ann.opened()) == ""
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda path: path.write_text(path.read_text().replace('"schemaVersion": 1', '"schemaVersion": 2')), "upgrade"),
+        (lambda path: (path.unlink(), path.mkdir()), "a folder, not a file"),
+    ],
+)
+def test_commands_that_look_work_where_the_journal_cannot_be_read(
+    here: dict[str, str],
+    ann: Machine,
+    answer: Answer,
+    monkeypatch: pytest.MonkeyPatch,
+    damage: Callable[[Path], object],
+    said: str,
+) -> None:
+    ann.tunes("mode", "off")
+    damage(ann.folder / "journal.jsonl")
+    told = changed_elsewhere(ann.opened())
+    assert told.startswith(
+        "kubernetes:spark/configmap/conf: changed by ann@host-ann at 2026-11-21T12:00:00+00:00. Whether on "
+        "this machine is not known: "
+    )
+    assert said in told
+    for name, value in ann.here.items():
+        monkeypatch.setenv(name, value)
+    code, out, err = answer("check", "--target", "kubernetes:cm/conf")
+    assert (code, "not known" in out) == (
+        answer("check", "--target", "kubernetes:cm/conf?key=log4j2.properties")[0],
+        True,
+    )
+    assert told.rstrip(".") in err
