@@ -2,6 +2,8 @@ package io.aqeplugin.infer
 
 import org.apache.spark.sql.catalyst.expressions._
 
+import io.aqeplugin.observe.RowCheck
+
 /** The form of conditions. */
 private[infer] object Conditions {
 

@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, Pa
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types._
 
+import io.aqeplugin.observe.RowCheck
 import io.aqeplugin.storage.{ParquetKeys, SourceLiterals}
 
 /** The columns of a plan for which a source leaves out exactly the rows that Spark would.

@@ -51,7 +51,7 @@ private[aqeplugin] object KnownExpressions {
       CreateArray CreateNamedStruct KnownNullable KnownNotContainsNull BloomFilterMightContain DynamicPruningExpression
       DynamicPruningSubquery Contains StartsWith EndsWith"""),
     all(s"$Spark.execution", HasValue)("ScalarSubquery InSubqueryExec"),
-    all("io.aqeplugin.infer", HasValue)("RowCheck"),
+    all("io.aqeplugin.observe", HasValue)("RowCheck"),
     all(s"$Expressions.aggregate", HasValue)("""AggregateExpression Min Max First Last MinBy MaxBy CollectList CollectSet CollectTopK
       ListAgg StddevSamp StddevPop VarianceSamp VariancePop ApproximatePercentile BloomFilterAggregate"""),
     all(Expressions, HasValue, OfSet)("Rank DenseRank PercentRank CumeDist"),

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.BinaryComparison
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.infer.RowCheck
+import io.aqeplugin.observe.RowCheck
 
 /** Which predicates reach which scan because they follow across a join, and what that saves. */
 class PredicatesSuite extends AnyFunSuite with PluginSession {

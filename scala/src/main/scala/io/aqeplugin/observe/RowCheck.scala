@@ -1,4 +1,4 @@
-package io.aqeplugin.infer
+package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.expressions.{Expression, TaggingExpression}
 
