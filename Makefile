@@ -47,7 +47,7 @@ APPS ?= 2000
 BENCHMARKS ?=
 
 # The longest that `make test` gives to the tests of a language; `make test-all` takes hours
-LANE_MINUTES ?= 40
+LANE_MINUTES ?= 60
 
 # What `make test-lines` runs on the newest line, of which `make test` runs a smoke test alone.
 ON_NEWEST := tests/ui tests/python/api tests/e2e/test_tpcds_answers.py
