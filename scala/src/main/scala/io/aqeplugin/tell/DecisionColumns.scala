@@ -24,10 +24,14 @@ object DecisionColumns {
 
   private val Texts = ArrayType(StringType, containsNull = false)
 
-  val OptionFields: Seq[TableColumn[WeighedOption]] = Seq(
-    text[WeighedOption]("strategy", oneOf("the join strategy", Strategy.All.map(_.name)))(_.option.strategy.name),
-    flag[WeighedOption]("with_filter", "whether the probe side's scans have a filter")(_.option.withFilter),
-    double[WeighedOption]("cost_millis", "millis", "predicted cost; null when the option was ruled out before it was priced")(_.costMillis)
+  private val Weighed = Form.of[WeighedOption].schema
+  private val Outcome = EventSchema.Outcome.schema
+  private val Flip = EventSchema.Flip.schema
+
+  val OptionFields: Seq[TableColumn[WeighedOption]] = Seq[TableColumn[WeighedOption]](
+    text(Weighed("strategy"))(_.option.strategy.name),
+    flag(Weighed("withFilter"))(_.option.withFilter),
+    double(Weighed("costMillis"))(_.costMillis)
   ) ++ reason[WeighedOption]("reason", "why the option was not taken")(o => Some(o.reason))
 
   val FilterFields: Seq[TableColumn[FilterInPlace]] = Seq(
@@ -40,17 +44,11 @@ object DecisionColumns {
     text[FilterInPlace]("kind", "kind of filter, `pass_all` or `missing`; null when its scan never ran")(_.outcome.map(_.kind)),
     whole[FilterInPlace]("bytes", "bytes", "memory of the filter on the driver and on each executor")(_.outcome.map(_.filterBytes)),
     whole[FilterInPlace]("build_rows", "rows", "build rows with a key")(_.outcome.map(_.keys)),
-    whole[FilterInPlace]("rows_in", "rows", "rows that the filter checked")(_.outcome.map(_.rowsIn)),
-    whole[FilterInPlace]("rows_out", "rows", "checked rows that passed")(_.outcome.map(_.rowsOut)),
-    whole[FilterInPlace](
-      "rows_unchecked",
-      "rows",
-      "rows that passed unchecked: while the filter was paused because it removed too few rows, or because their key could not be computed"
-    )(
-      _.outcome.map(_.rowsUnchecked)
-    ),
+    whole[FilterInPlace](Outcome("rowsIn"))(_.outcome.map(_.rowsIn)),
+    whole[FilterInPlace](Outcome("rowsOut"))(_.outcome.map(_.rowsOut)),
+    whole[FilterInPlace](Outcome("rowsUnchecked"))(_.outcome.map(_.rowsUnchecked)),
     flag[FilterInPlace]("self_disabled", "whether rows passed unchecked")(_.outcome.map(_.rowsUnchecked > 0)),
-    whole[FilterInPlace]("build_millis", "millis", "duration of the filter build")(_.outcome.map(_.buildMillis)),
+    whole[FilterInPlace](Outcome("buildMillis"))(_.outcome.map(_.buildMillis)),
     whole[FilterInPlace]("wait_millis", "millis", "time from the query's start until the scan had its filters")(_.outcome.map(_.waitMillis))
   ) ++ reason[FilterInPlace]("reason", "why the filter was placed or not, or why it passed every row")(f =>
     f.outcome.flatMap(_.reason).orElse(f.place.map(_.reason))
@@ -62,11 +60,11 @@ object DecisionColumns {
       described("the fact", FlipFact.All.map(fact => fact.name -> fact.meaning)) + "; or " +
         oneOf("the conf key of a threshold that refused an option", FlipThreshold.All.map(_.name))
     )(_.fact.name),
-    double[JoinFlip]("actual", "see `unit`", "the value in the decision")(_.actual),
-    double[JoinFlip]("value", "see `unit`", "the nearest value with another decision, at most 1 % off")(_.value),
-    text[JoinFlip]("unit", "unit of both values")(_.unit),
-    text[JoinFlip]("choice", oneOf("the decision there", Strategy.All.map(_.name)))(_.choice.name),
-    flag[JoinFlip]("with_filter", "whether it has a filter")(_.withFilter)
+    double[JoinFlip](Flip("actual"))(_.actual),
+    double[JoinFlip](Flip("value"))(_.value),
+    text[JoinFlip](Flip("unit"))(_.unit),
+    text[JoinFlip](Flip("choice"))(_.choice.name),
+    flag[JoinFlip](Flip("withFilter"))(_.withFilter)
   )
 
   val All: Seq[TableColumn[DecisionRow]] = query ++ choice ++ facts ++ waiting ++ outcome

@@ -97,6 +97,8 @@ private[tell] object Form {
 
   /** One of several case classes, which a field tells by its name; the other fields are those of the class. */
   private final class OneOf[A](of: Class[_], field: String, doc: String, classes: Seq[Class[_ <: A]]) extends Form[A] {
+    // Made once: decisions are written while their query is planned.
+    private val nameOf: Map[Class[_], String] = classes.map(found => found -> snakeCase(found.getSimpleName)).toMap
     private val forms: Map[String, Form[Any]] = classes.map(found => nameOf(found) -> new OfCaseClass[Any](found)).toMap
     private val name = new Member.Plain(FieldSchema(field, "text", "", doc, values = classes.map(nameOf)), Kind.Text, false, None)
 
@@ -123,8 +125,6 @@ private[tell] object Form {
       form <- forms.get(found.toString).toRight(s"${at(path, field)}: unknown name '$found'")
       value <- form.readFields(node, path)
     } yield value.asInstanceOf[A]
-
-    private def nameOf(found: Class[_]): String = snakeCase(found.getSimpleName)
   }
 
   /** An option by the names that events have for it. */

@@ -5,6 +5,8 @@ import java.time.Instant
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.types.TimestampType
 
+import io.aqeplugin.decide.LimitFacts
+
 /** `aqe_limits()`: one row for each of the latest limits of this application's queries that have ended, from all sessions. */
 object LimitsTable extends DriverTable(
       "aqe_limits",
@@ -19,7 +21,7 @@ object LimitColumns {
   import TableColumns._
   private val Decided = EventSchema.LimitEvent
   private val Decision = EventSchema.Limit.schema
-  private val Facts = EventSchema.Limit.objects(1)
+  private val Facts = Form.of[LimitFacts].schema
   private val Outcome = EventSchema.LimitRead.schema
 
   val All: Seq[TableColumn[KeptLimit]] = Seq[TableColumn[KeptLimit]](

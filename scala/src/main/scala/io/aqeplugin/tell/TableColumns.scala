@@ -44,6 +44,8 @@ private[tell] object TableColumns {
     text(columnName(field), if (field.values.isEmpty) field.doc else oneOf(field.doc, field.values))(of)
   def flag[A](field: FieldSchema)(of: A => Any): TableColumn[A] = flag(columnName(field), field.doc)(of)
   def whole[A](field: FieldSchema)(of: A => Any): TableColumn[A] = whole(columnName(field), field.unit, field.doc)(of)
+  def double[A](field: FieldSchema)(of: A => Any): TableColumn[A] =
+    double(columnName(field), field.unit.replaceFirst("^see unit$", "see `unit`"), field.doc)(of)
 
   private def columnName(field: FieldSchema): String = field.name.replaceAll("([A-Z])", "_$1").toLowerCase(Locale.ROOT)
 
