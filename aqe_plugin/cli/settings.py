@@ -18,6 +18,7 @@ from typing import Any
 import typer
 
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings, read_settings
+from aqe_plugin.conf.stores.locate import LIVE
 from aqe_plugin.errors import ConfError
 from aqe_plugin.logs.addresses import is_hadoop_uri
 
@@ -25,7 +26,7 @@ from aqe_plugin.logs.addresses import is_hadoop_uri
 PATH = "PATH"
 # Each command has its own meaning for them, so they are not set for all commands at once; nor are switches.
 _OWN = {"format", "jar"}
-_ADDRESSES = ("kubernetes:", "sc:/")
+_ADDRESSES = (LIVE, "sc:/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Setting:
 def use_settings(context: typer.Context, given: Path | None) -> None:
     """Makes what is set the default of the command that is about to be parsed."""
     words: list[str] = context.obj or []
-    # Help is there also, and above all, when settings are wrong; `config` reports what is wrong itself. Scripts call
+    # Help is there also, and above all, when settings are wrong; `config` names unknown ones itself. Scripts call
     # `path` for every `spark-submit`: another command's setting must not stop them.
     if context.invoked_subcommand in (None, "config") or "--help" in words:
         return
