@@ -34,6 +34,7 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
     spark.udf.register("once_begun", (n: Int) => { Turns.awaitAggregate(); n })
     spark.udf.register("begin", (s: String) => { Turns.beginAggregate(); s })
     table("fact", "SELECT CAST(id % 90 AS int) AS k, CAST(id % 13 AS int) AS v, id AS n FROM range(4000)", files = 8)
+    table("single", "SELECT k, v FROM fact", files = 1)
     table("other", "SELECT CAST(id % 40 AS int) AS ok, CAST(id % 11 AS int) AS ov FROM range(100)", files = 4)
     table("dim", "SELECT CAST(id + 5 AS int) AS dk, CAST(id % 10 AS int) AS g FROM range(40)")
   }
@@ -102,16 +103,21 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a join whose filter may come later is not broadcast beyond the memory limit meanwhile") {
-    val sums = "WITH c AS (SELECT k, v, count(*) AS m FROM fact GROUP BY k, v) SELECT a.k, a.m, b.k AS bk FROM c a JOIN c b ON a.v = b.v"
-    val query = s"SELECT * FROM ($sums) p JOIN (SELECT dk FROM dim WHERE g = 5) d ON dk = p.k"
-    val expected = withoutPlugin(spark.sql(query))
+    // The probe side ends after the build side. Its one task that waits leaves a slot to the others.
+    def query(v: String): String = {
+      def counts(rows: String): String = s"SELECT k, v, count(*) AS m FROM ($rows) GROUP BY k, v"
+      val probe =
+        s"SELECT a.k, a.m, b.k AS bk FROM (${counts(s"SELECT k, $v AS v FROM single")}) a JOIN (${counts("SELECT * FROM fact")}) b ON a.v = b.v"
+      s"SELECT * FROM ($probe) p JOIN (SELECT dk FROM dim WHERE g = 5) d ON dk = p.k"
+    }
+    val expected = withoutPlugin(spark.sql(query("v")))
     val small = Seq(
       "spark.sql.autoBroadcastJoinThreshold" -> "1",
       "spark.sql.adaptive.autoBroadcastJoinThreshold" -> "1m",
       "spark.aqePlugin.broadcast.maxMemoryBytes" -> "1",
       "spark.aqePlugin.shuffledHash.maxShare" -> "0"
     )
-    val result = withConf(withoutWaits ++ small: _*)(ran(spark.sql(query)))
+    val result = withConf(withoutWaits ++ small: _*)(inTurns(ran(spark.sql(query("after_dim(v)")))))
     assert(result.rows == expected)
     val join = result.decided.map(_.decision).find(_.path("facts").path("joinId").asText.contains("dk")).get
     assert(join.path("facts").path("sparkStrategy").asText == "broadcast" && join.path("choice").asText.endsWith("sort_merge"))
@@ -164,27 +170,27 @@ class ExchangeInputsSuite extends AnyFunSuite with PluginSession {
       "SELECT /*+ REPARTITION(3) */ CAST(id % 40 AS int), CAST(id AS string), id % 11 FROM range(0, 100, 1, 2)) GROUP BY k"
 
   /** Runs a query whose build side's stage is the first one of a single task that ends: other tasks await it. */
-  private def inTurns(query: String): Ran = {
+  private def inTurns(query: => Ran): Ran = {
     Turns.restart()
     val ended = new SparkListener {
       override def onStageCompleted(stage: SparkListenerStageCompleted): Unit = if (stage.stageInfo.numTasks == 1) Turns.endDim()
     }
     spark.sparkContext.addSparkListener(ended)
-    try withPlugin(spark.sql(query))
+    try query
     finally spark.sparkContext.removeSparkListener(ended)
   }
 
   test("no filter comes between the two shuffles of an aggregate with DISTINCT if its source ends before the lower one starts") {
     val expected = withoutPlugin(spark.sql(joined(ofDistinct(), "k")))
     // Two tasks that await the build side would take both slots.
-    val result = inTurns(joined(ofDistinct(key = "after_dim(CAST(id % 90 AS int))", tasks = 1), "k"))
+    val result = inTurns(withPlugin(spark.sql(joined(ofDistinct(key = "after_dim(CAST(id % 90 AS int))", tasks = 1), "k"))))
     assert(result.rows == expected)
     assert(filtered(result) == Nil, result.plan)
   }
 
   test("a filter comes between the two shuffles of an aggregate with DISTINCT if its source ends while the lower one runs") {
     val expected = withoutPlugin(spark.sql(joined(ofDistinct(), "k")))
-    val result = inTurns(joined(ofDistinct(text = "begin(s)"), "k", dk = "once_begun(dk)"))
+    val result = inTurns(withPlugin(spark.sql(joined(ofDistinct(text = "begin(s)"), "k", dk = "once_begun(dk)"))))
     assert(result.rows == expected)
     assert(filtered(result) == Seq("(shuffle)(k)"), result.plan)
   }
