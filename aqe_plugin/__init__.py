@@ -11,47 +11,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from aqe_plugin.api.plugin import AqePlugin
-    from aqe_plugin.errors import AqePluginError
-    from aqe_plugin.events.model import Mode, Strategy
-    from aqe_plugin.install.jars import PACKAGE_VERSION as __version__  # noqa: N811
-    from aqe_plugin.install.jars import jar_for
-    from aqe_plugin.install.session import configure
-    from aqe_plugin.logs.queries import read_queries
+    from aqe_plugin.api.plugin import AqePlugin as AqePlugin
+    from aqe_plugin.errors import AqePluginError as AqePluginError
+    from aqe_plugin.events.model import Mode as Mode
+    from aqe_plugin.events.model import Strategy as Strategy
+    from aqe_plugin.install.jars import jar_for as jar_for
+    from aqe_plugin.install.session import configure as configure
+    from aqe_plugin.logs.queries import read_queries as read_queries
 
-__all__ = [
-    "AqePlugin",
-    "AqePluginError",
-    "Mode",
-    "Strategy",
-    "__version__",
-    "configure",
-    "jar_for",
-    "read_queries",
-]
+    __version__: str
 
 _HOMES = {
     "AqePlugin": "api.plugin",
     "AqePluginError": "errors",
     "Mode": "events.model",
     "Strategy": "events.model",
+    "__version__": "install.jars",
     "configure": "install.session",
     "jar_for": "install.jars",
     "read_queries": "logs.queries",
 }
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "__version__":
-        return import_module("aqe_plugin.install.jars").PACKAGE_VERSION
-    value: object = getattr(import_module(f"aqe_plugin.{_HOMES[name]}"), name)
+    home = import_module(f"aqe_plugin.{_HOMES[name]}")
+    value: object = getattr(home, "PACKAGE_VERSION" if name == "__version__" else name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOMES})

@@ -18,6 +18,7 @@ from aqe_plugin.events.model import (
     ExecutionStarted,
     JoinDecided,
     LimitDecided,
+    PluginEvent,
     PredicateInferred,
     QueryEnded,
 )
@@ -42,16 +43,8 @@ class EnvironmentSet:
     properties: Mapping[str, str]
 
 
-Event = (
-    JoinDecided
-    | LimitDecided
-    | PredicateInferred
-    | QueryEnded
-    | ExecutionStarted
-    | ExecutionEnded
-    | ApplicationStarted
-    | EnvironmentSet
-)
+Decided = JoinDecided | LimitDecided | PredicateInferred
+Event = Decided | QueryEnded | ExecutionStarted | ExecutionEnded | ApplicationStarted | EnvironmentSet
 
 _SHAPES: dict[bytes, type[Any]] = {
     b"io.aqeplugin.tell.JoinDecided": JoinDecided,
@@ -105,10 +98,10 @@ def parse_event(line: bytes) -> Event | None:
         event: Event = decode_text(shape, line, short_name)
     except EventSchemaError:
         # Another version may have other members, which is then no damage.
-        if shape in (JoinDecided, LimitDecided, PredicateInferred, QueryEnded):
+        if issubclass(shape, PluginEvent):
             _check_version(short_name, decode_text(_SchemaVersion, line, short_name).schema_version)
         raise
-    if isinstance(event, JoinDecided | LimitDecided | PredicateInferred | QueryEnded):
+    if isinstance(event, PluginEvent):
         _check_version(short_name, event.schema_version)
     return event
 

@@ -10,44 +10,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-__all__ = [
-    "BuildFacts",
-    "ClusterFacts",
-    "CostTerm",
-    "ExecutionEnded",
-    "ExecutionStarted",
-    "FilterOutcome",
-    "FilterPlanned",
-    "FlipPoint",
-    "InferredBy",
-    "JoinDecided",
-    "JoinDecision",
-    "JoinFacts",
-    "JoinKind",
-    "KeyBucket",
-    "KeyFacts",
-    "LimitChoice",
-    "LimitDecided",
-    "LimitDecision",
-    "LimitFacts",
-    "LimitOperator",
-    "LimitOutcome",
-    "MemoryFacts",
-    "Mode",
-    "PathStep",
-    "PredicateInferred",
-    "ProbeFacts",
-    "QueryEnded",
-    "Reason",
-    "SampledKeys",
-    "Side",
-    "Strategy",
-    "TrialArm",
-    "WaitDecision",
-    "WaitEnd",
-    "WeighedOption",
-]
-
 Mode = Literal["off", "observe", "apply"]
 """Whether the plugin does nothing, decides without changing plans, or changes plans."""
 
@@ -440,12 +402,18 @@ class FlipPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinDecided:
-    """Event: one join of one query was decided; written once, however often Spark re-plans."""
+class PluginEvent:
+    """What every event of the plugin begins with: the version of its members, its query, and when it was written."""
 
     schema_version: int
     execution_id: int
     time_millis: int
+
+
+@dataclass(frozen=True, slots=True)
+class JoinDecided(PluginEvent):
+    """Event: one join of one query was decided; written once, however often Spark re-plans."""
+
     mode: Mode
     decision: JoinDecision
     filters: tuple[FilterPlanned, ...]
@@ -453,7 +421,7 @@ class JoinDecided:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryEnded:
+class QueryEnded(PluginEvent):
     """Event: a query with decisions ended.
 
     Attributes:
@@ -467,9 +435,6 @@ class QueryEnded:
         flips: where the decisions of the query's joins change; ``None`` in events of older jars.
     """
 
-    schema_version: int
-    execution_id: int
-    time_millis: int
     duration_millis: int
     rule_millis: int
     planned: int
@@ -535,7 +500,7 @@ class LimitOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitDecided:
+class LimitDecided(PluginEvent):
     """Event: one limit of one query; written when the query has ended.
 
     Attributes:
@@ -544,9 +509,6 @@ class LimitDecided:
         outcome: ``None`` when the limit is not directly over a scan of files.
     """
 
-    schema_version: int
-    execution_id: int
-    time_millis: int
     mode: Mode
     applied: bool
     decision: LimitDecision
@@ -563,12 +525,9 @@ class InferredBy(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class PredicateInferred:
+class PredicateInferred(PluginEvent):
     """Event: one predicate was inferred across a join for the scan of ``table``; ``applied`` if it is in the plan."""
 
-    schema_version: int
-    execution_id: int
-    time_millis: int
     mode: Mode
     table: str
     predicate: str

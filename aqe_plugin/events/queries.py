@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from aqe_plugin.events.lines import ApplicationStarted, EnvironmentSet, Event
+from aqe_plugin.events.lines import ApplicationStarted, Decided, EnvironmentSet, Event
 from aqe_plugin.events.model import (
     ExecutionEnded,
     ExecutionStarted,
@@ -91,9 +91,7 @@ class QueryStory:
 class _Open:
     """What is known so far of a query whose events still come in."""
 
-    joins: list[JoinDecided] = field(default_factory=list)
-    limits: list[LimitDecided] = field(default_factory=list)
-    predicates: list[PredicateInferred] = field(default_factory=list)
+    decided: list[Decided] = field(default_factory=list)
     started: ExecutionStarted | None = None
     spark_ended: ExecutionEnded | None = None
     ended: QueryEnded | None = None
@@ -120,12 +118,8 @@ def queries_in(
             application = replace(record, app_id=record.app_id or log_name)
         elif isinstance(record, ExecutionStarted):
             queries.setdefault(record.execution_id, _Open()).started = record
-        elif isinstance(record, JoinDecided):
-            queries.setdefault(record.execution_id, _Open()).joins.append(record)
-        elif isinstance(record, LimitDecided):
-            queries.setdefault(record.execution_id, _Open()).limits.append(record)
-        elif isinstance(record, PredicateInferred):
-            queries.setdefault(record.execution_id, _Open()).predicates.append(record)
+        elif isinstance(record, Decided):
+            queries.setdefault(record.execution_id, _Open()).decided.append(record)
         elif isinstance(record, ExecutionEnded | QueryEnded):
             complete = _completed_by(record, queries)
             if complete is not None:
@@ -157,22 +151,15 @@ def _completed_by(event: ExecutionEnded | QueryEnded, queries: dict[int, _Open])
 def _story(
     execution_id: int, query: _Open, application: ApplicationStarted, log_written_millis: int | None
 ) -> Iterator[QueryStory]:
-    if not (query.joins or query.limits or query.predicates) and (query.ended is None or query.ended.errors == 0):
+    if not query.decided and (query.ended is None or query.ended.errors == 0):
         return
+    joins = tuple(one for one in query.decided if isinstance(one, JoinDecided))
+    limits = tuple(one for one in query.decided if isinstance(one, LimitDecided))
     outcomes = query.ended.outcomes if query.ended is not None else ()
     flips = (query.ended.flips if query.ended is not None else None) or ()
-    joins = tuple(
-        JoinStory(
-            joined.decision,
-            joined.filters,
-            tuple(outcome for outcome in outcomes if outcome.join_id == joined.decision.join_id),
-            tuple(flip for flip in flips if flip.join_id == joined.decision.join_id),
-        )
-        for joined in query.joins
-    )
     message = (query.spark_ended and query.spark_ended.error_message) or ""
-    decided: list[PredicateInferred | LimitDecided | JoinDecided] = [*query.predicates, *query.limits, *query.joins]
-    modes = [one.mode for one in decided]
+    # Limits may have a mode of their own.
+    modes = [one.mode for one in joins or limits or query.decided]
     yield QueryStory(
         application=application.app_id,
         application_name=application.app_name,
@@ -180,16 +167,24 @@ def _story(
         description=query.started.description if query.started is not None else "",
         mode=modes[-1] if modes else "apply",
         duration_millis=_duration_millis(query),
-        joins=joins,
+        joins=tuple(
+            JoinStory(
+                joined.decision,
+                joined.filters,
+                tuple(outcome for outcome in outcomes if outcome.join_id == joined.decision.join_id),
+                tuple(flip for flip in flips if flip.join_id == joined.decision.join_id),
+            )
+            for joined in joins
+        ),
         ended=query.ended,
         error=next(iter(message.strip().splitlines()), None),
-        limits=tuple(query.limits),
-        predicates=tuple(query.predicates),
+        limits=limits,
+        predicates=tuple(one for one in query.decided if isinstance(one, PredicateInferred)),
         cancelled=_says_cancelled(message),
         application_started_millis=application.time_millis,
         last_event_millis=_last_event_millis(query),
         log_written_millis=log_written_millis,
-        decided_arm=next((one.arm for one in decided if one.arm is not None), None),
+        decided_arm=next((one.arm for one in query.decided if one.arm is not None), None),
     )
 
 
@@ -205,9 +200,7 @@ def _says_cancelled(message: str) -> bool:
 
 
 def _last_event_millis(query: _Open) -> int:
-    decided: list[PredicateInferred | LimitDecided | JoinDecided] = [*query.predicates, *query.limits, *query.joins]
-    times = [event.time_millis for event in decided]
-    times += [query.ended.time_millis] if query.ended is not None else []
+    times = [one.time_millis for one in (*query.decided, query.ended) if one is not None]
     times += [one.time for one in (query.started, query.spark_ended) if one is not None]
     return max(times, default=0)
 
