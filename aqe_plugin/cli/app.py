@@ -21,7 +21,7 @@ from aqe_plugin.cli.pipeline import PIPELINE_SCRIPT, pipeline
 from aqe_plugin.cli.recommend import recommend_command
 from aqe_plugin.cli.rollout import rollout
 from aqe_plugin.cli.run import run
-from aqe_plugin.cli.settings import PATH, of_a_setting, use_settings
+from aqe_plugin.cli.settings import of_a_setting, path_option, use_settings
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError
 from aqe_plugin.events.json_values import encode
@@ -98,12 +98,7 @@ def _all_commands(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     config: Annotated[
         Path | None,
-        typer.Option(
-            envvar=CONFIG_VARIABLE,
-            readable=False,
-            metavar=PATH,
-            help="The settings file to read; see aqe-plugin config --help.",
-        ),
+        path_option("The settings file to read; see aqe-plugin config --help.", envvar=CONFIG_VARIABLE),
     ] = None,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)

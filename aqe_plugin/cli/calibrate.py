@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from aqe_plugin.cli.settings import PATH
+from aqe_plugin.cli.settings import path_option
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.machine.load import busy_share
 from aqe_plugin.render.calibration import fit_conf_lines, fit_json, plot_fit, print_fit, require_plots
@@ -38,10 +38,7 @@ def calibrate(
         str | None,
         typer.Option(help="A folder for the tables that every executor reaches; they are removed at the end."),
     ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(readable=False, metavar=PATH, help="Draw predicted against measured times, e.g. fit.svg."),
-    ] = None,
+    plot: Annotated[Path | None, path_option("Draw predicted against measured times, e.g. fit.svg.")] = None,
     output: Annotated[
         FindingsFormat,
         typer.Option("--format", help="A table, JSON, or lines of a conf for `aqe-plugin rollout --values`."),

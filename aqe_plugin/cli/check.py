@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from aqe_plugin.cli.install import TableOrJsonOption, TargetOption, place_of
-from aqe_plugin.cli.settings import PATH
+from aqe_plugin.cli.settings import path_option
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import ConfError, SetupError
@@ -42,19 +42,13 @@ def check(
     ] = False,
     jar: Annotated[
         Path | None,
-        typer.Option(
-            readable=False,
-            metavar=PATH,
-            help="For --run: a copy of the jar on this machine, when the conf names one in a container image.",
-        ),
+        path_option("For --run: a copy of the jar on this machine, when the conf names one in a container image."),
     ] = None,
     event_log: Annotated[
         Path | None,
-        typer.Option(
-            readable=False,
-            metavar=PATH,
-            help="Also check that this event log, or folder of logs, can be read, and that its applications loaded "
-            "the plugin.",
+        path_option(
+            "Also check that this event log, or folder of logs, can be read, and that its applications loaded the "
+            "plugin."
         ),
     ] = None,
     output: TableOrJsonOption = TableOrJson.TABLE,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqe_plugin.cli.install import TargetOption, place_of
-from aqe_plugin.cli.settings import PATH
+from aqe_plugin.cli.settings import path_option
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.events.quantities import quantity
 from aqe_plugin.render.messages import say, warn
@@ -76,9 +76,7 @@ def ingest(logs: LogsArgument, tables: TablesOption) -> None:
 def report(
     tables: TablesOption,
     target: TargetOption = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", readable=False, metavar=PATH, help="The HTML file to write.")
-    ] = Path("aqe-plugin.html"),
+    output: Annotated[Path, path_option("The HTML file to write.", "--output", "-o")] = Path("aqe-plugin.html"),
 ) -> None:
     """Aggregate the tables by day, and write one HTML page from that: what the plugin saved, and what it lost.
 

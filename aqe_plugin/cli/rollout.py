@@ -20,7 +20,7 @@ from aqe_plugin.cli.recommend import (
     print_nothing_recommended,
     say_held_back,
 )
-from aqe_plugin.cli.settings import PATH
+from aqe_plugin.cli.settings import path_option
 from aqe_plugin.conf.credentials import without_secret_value
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, sentence
 from aqe_plugin.conf.keys import entries_of as entries_of_list
@@ -62,10 +62,7 @@ def rollout(
         typer.Option("--set", metavar="KEY=VALUE", help="Try a value of your own, not a recommended one; repeatable."),
     ] = None,
     values: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False, metavar=PATH, help="Try the values in a file of conf lines, as `calibrate` prints them."
-        ),
+        Path | None, path_option("Try the values in a file of conf lines, as `calibrate` prints them.")
     ] = None,
     yes: YesOption = False,
     output: Annotated[

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from aqe_plugin.cli.log_options import AddressOption, ApplicationsOption, HadoopConfOption, PortOption
-from aqe_plugin.cli.settings import PATH
+from aqe_plugin.cli.settings import path_option
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
 from aqe_plugin.conf.stores.kubernetes_address import parse_address
 from aqe_plugin.conf.stores.locate import LIVE, find_target
@@ -33,12 +33,7 @@ def run(
         ),
     ],
     checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False,
-            metavar=PATH,
-            help="The file that keeps offsets and counts across restarts; created when absent.",
-        ),
+        Path | None, path_option("The file that keeps offsets and counts across restarts; created when absent.")
     ] = None,
     no_checkpoint: Annotated[
         bool, typer.Option("--no-checkpoint", help="Keep nothing: counts begin at 0 with each start.")

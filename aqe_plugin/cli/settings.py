@@ -26,7 +26,11 @@ from aqe_plugin.logs.addresses import is_hadoop_uri
 PATH = "PATH"
 # Each command has its own meaning for them, so they are not set for all commands at once; nor are switches.
 _OWN = {"format", "jar"}
-_ADDRESSES = (LIVE, "sc:/")
+
+
+def path_option(meaning: str, *names: str, **more: Any) -> Any:
+    """The option of a command that takes the path of a file or folder."""
+    return typer.Option(*names, readable=False, metavar=PATH, help=meaning, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ def _taken(value: Any, option: Any, place: str, path: Path | None) -> Any:
 
 
 def _beside(folder: Path | None, text: str) -> str:
-    is_address = text.startswith(_ADDRESSES) or is_hadoop_uri(text)
+    is_address = text.startswith(LIVE) or is_hadoop_uri(text)
     return text if folder is None or is_address else str(folder / Path(text).expanduser())
 
 

@@ -26,8 +26,6 @@ from aqe_plugin.errors import ConflictError, TargetError
 from aqe_plugin.machine.disk import state_home
 
 _TRIES = 5
-# An earlier aqe-plugin kept texts of the conf in annotations of this name.
-_OLD_STATE = "aqeplugin.io/state"
 # By name, the labels and annotations, and the field manager.
 # argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking, fluxcd.io/flux/components/kustomize/kustomizations
 _KEEPERS: Mapping[str, tuple[tuple[str, ...], str]] = MappingProxyType(
@@ -129,10 +127,7 @@ class KubernetesStore(ConfStore):
                 raise ConflictError(
                     f"{self.name}: the ConfigMap is immutable. Create one under a new name and install into that."
                 )
-            metadata: dict[str, Any] = {"resourceVersion": found["metadata"]["resourceVersion"]}
-            old = {name: None for name in found["metadata"].get("annotations") or () if name.startswith(_OLD_STATE)}
-            if old:
-                metadata["annotations"] = old
+            metadata = {"resourceVersion": found["metadata"]["resourceVersion"]}
             if self.api.patch({**self._patch(before, after), "metadata": metadata}, who):
                 return
         raise ConflictError(

@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.conf.stores.file_store import CONF_FILE, FileStore, require_folder
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConfError
 
 # The scheme of a target on a Kubernetes API server.
 LIVE = "kubernetes:"
-_SESSION = "sc:"
 _CORE_JAR = re.compile(r"spark-core_[\d.]+-(?P<version>\d.*)\.jar")
 
 
@@ -56,11 +54,6 @@ def find_target(
         return open_store(text, environment, say)
     if text is not None and text.strip().lower().startswith(LIVE):
         raise ConfError(f"{text}: an address begins with {LIVE}, in small letters and with no space before.")
-    if text is not None and text.lower().startswith(_SESSION):
-        raise ConfError(
-            f"{without_credentials(text)}: a running session is no target; its owner sets its keys there "
-            "(AqePlugin(spark), spark.conf or SET), and the server's conf is one."
-        )
     if text is not None:
         file = Path(text)
         found = FileStore((file / "conf" / CONF_FILE if (file / "conf").is_dir() else file).resolve())

@@ -180,15 +180,6 @@ def test_a_machine_that_cannot_keep_records_can_look(ann: Machine, here: dict[st
         bob.tunes("mode", "observe")
 
 
-def test_an_annotation_in_which_an_earlier_version_kept_texts_goes_with_the_next_change(
-    api: ApiServer, ann: Machine
-) -> None:
-    kept = {"aqeplugin.io/state.spark-defaults.conf": "{}", "aqeplugin.io/state-0": "{}"}
-    api.objects[CONFIGMAP]["metadata"]["annotations"] = {**kept, "team": "etl"}
-    ann.tunes("mode", "off")
-    assert api.objects[CONFIGMAP]["metadata"]["annotations"] == {"team": "etl"}
-
-
 # two at once
 
 
