@@ -8,7 +8,6 @@ import scala.annotation.tailrec
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.expressions.{ExprId, Expression}
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.FileIndex
@@ -35,7 +34,7 @@ final class QueryState(val executionId: Long) {
   private val joins = new JoinLives
   private val held = new LongAdder()
   private val hashed = new LongAdder()
-  private val limits = new ConcurrentLinkedQueue[DecidedLimit]()
+  private val parts = new ConcurrentHashMap[QueryPart[_], Any]()
   private val explainLines = new ConcurrentHashMap[String, AtomicReference[() => String]]()
   private val predicates = ConcurrentHashMap.newKeySet[String]()
   private val started = new ConcurrentLinkedQueue[StartedFilters]()
@@ -44,11 +43,9 @@ final class QueryState(val executionId: Long) {
   private val wrongConf = new AtomicReference[Option[ConfError]](None)
   private val over = new AtomicReference[Option[Long]](None)
 
-  private val tables = new IdentityHashMap[AnyRef, QueryState.Read[Option[TableFacts]]]().asScala
-  private val selections = new IdentityHashMap[FileIndex, Map[Seq[Expression], QueryState.Read[Option[Long]]]]().asScala
-  private val partitionRanges = mutable.Map.empty[ExprId, QueryState.Read[Option[(Long, Long)]]]
-  private val fewestFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, FileChoice)]]()
-  private val topFiles = new ConcurrentHashMap[QueryState.LimitOfFiles, QueryState.Read[(LimitFacts, Either[ReasonCode, TopSearch])]]()
+  private val tables = new IdentityHashMap[AnyRef, ReadOnce[Option[TableFacts]]]().asScala
+  private val selections = new IdentityHashMap[FileIndex, Map[Seq[Expression], ReadOnce[Option[Long]]]]().asScala
+  private val partitionRanges = mutable.Map.empty[ExprId, ReadOnce[Option[(Long, Long)]]]
   private val agreed = new ConcurrentHashMap[AnyRef, Set[String]]()
   private val holds = new ConcurrentHashMap[QueryState.Hold, Int]()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
@@ -162,18 +159,18 @@ final class QueryState(val executionId: Long) {
     *   the file index or the table of the scan
     */
   def tableFacts(table: AnyRef)(read: => Option[TableFacts]): Option[TableFacts] =
-    tables.synchronized(tables.getOrElseUpdate(table, new QueryState.Read(read))).found
+    tables.synchronized(tables.getOrElseUpdate(table, new ReadOnce(read))).found
 
   /** The values that a scan's partition column has, found once by `read`: a catalog may have to list all partitions. */
   def partitionRange(column: ExprId)(read: => Option[(Long, Long)]): Option[(Long, Long)] =
-    partitionRanges.synchronized(partitionRanges.getOrElseUpdate(column, new QueryState.Read(read))).found
+    partitionRanges.synchronized(partitionRanges.getOrElseUpdate(column, new ReadOnce(read))).found
 
   /** The bytes that these conditions select of an index, added up once by `read`. */
   def bytesRead(index: FileIndex, conditions: Seq[Expression])(read: => Option[Long]): Option[Long] = selections.synchronized {
     val known = selections.getOrElse(index, Map.empty)
     known.getOrElse(
       conditions, {
-        val made = new QueryState.Read(read)
+        val made = new ReadOnce(read)
         selections.update(index, known.updated(conditions, made))
         made
       }
@@ -245,22 +242,8 @@ final class QueryState(val executionId: Long) {
   def noteFilter(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.noteFilter(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)
 
-  /** The files of a limit, found by the first `search` for an equal limit over the same files. A query that refers to a limit twice relies on
-    * AQE to reuse the rows of the one for the other, and AQE does so only if both read the same files. Another search may know more footers.
-    */
-  def fewestOnce(limit: QueryState.LimitOfFiles)(search: => (LimitFacts, FileChoice)): (LimitFacts, FileChoice) =
-    fewestFiles.computeIfAbsent(limit, _ => new QueryState.Read(search)).found
-
-  /** The same for a sorted limit. */
-  def topOnce(limit: QueryState.LimitOfFiles)(
-      search: => (LimitFacts, Either[ReasonCode, TopSearch])
-  ): (LimitFacts, Either[ReasonCode, TopSearch]) =
-    topFiles.computeIfAbsent(limit, _ => new QueryState.Read(search)).found
-
-  def noteLimit(limit: DecidedLimit): Unit = { val _ = limits.add(limit) }
-
-  /** The limits of the query, in the order of their decisions. */
-  def decidedLimits: Seq[DecidedLimit] = limits.asScala.toSeq
+  /** What another room keeps of the query, begun when it is first asked for. */
+  def part[A](of: QueryPart[A]): A = parts.computeIfAbsent(of, _ => of.begin()).asInstanceOf[A]
 
   /** The line of EXPLAIN for a join, empty at first. It is written when EXPLAIN asks: planning would write it for nothing. */
   def explainLine(joinId: String): AtomicReference[() => String] =
@@ -313,9 +296,6 @@ final class QueryState(val executionId: Long) {
 
 object QueryState {
 
-  /** A limit in its canonical form, with all files of its scan. */
-  final case class LimitOfFiles(limit: SparkPlan, files: Seq[Path])
-
   /** Once is enough, unless a filter that the exchanges wait for was ready just before AQE saw its stage end. */
   private val MostHolds = 3
 
@@ -327,9 +307,4 @@ object QueryState {
     *   the exchanges in their canonical form
     */
   final case class Hold(joinId: String, columns: Seq[ExprId], starting: Set[SparkPlan])
-
-  /** What is read when it is first asked for. */
-  final private class Read[A](read: => A) {
-    lazy val found: A = read
-  }
 }

@@ -2,7 +2,6 @@ package io.aqeplugin.rules
 
 import scala.util.hashing.MurmurHash3
 
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
 
 import io.aqeplugin.conf.{AqeConf, Mode}
@@ -10,7 +9,7 @@ import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.exec.FilterLabel
 import io.aqeplugin.observe.{JoinId, JoinKey, PlacedFilter, QueryState}
 import io.aqeplugin.place.FilterTarget
-import io.aqeplugin.storage.HiveScan
+import io.aqeplugin.storage.ScanName
 import io.aqeplugin.tell.DecisionLog
 
 /** Records the placements of filters, and reports new decisions with them. */
@@ -36,7 +35,7 @@ private[rules] object ReportedDecisions {
 
   /** The name of a join's filter in one place, equal in all plans of a query. */
   def labelOf(target: FilterTarget, joinId: String, why: String): FilterLabel = {
-    val table = if (target.isScan) tableName(target.node) else exchangeName(target.exchanges.headOption)
+    val table = if (target.isScan) ScanName.of(target.node) else exchangeName(target.exchanges.headOption)
     val filterId = MurmurHash3.stringHash(s"$joinId>$table>${target.keys.map(JoinId.text).mkString(",")}").toHexString
     FilterLabel(filterId, joinId, table, target.keys.map(JoinKey.nameOf), why)
   }
@@ -45,11 +44,5 @@ private[rules] object ReportedDecisions {
   private def exchangeName(exchange: Option[Exchange]): String = exchange match {
     case Some(_: BroadcastExchangeLike) => "(broadcast)"
     case _                              => "(shuffle)"
-  }
-
-  def tableName(scan: SparkPlan): String = scan match {
-    case file: FileSourceScanExec =>
-      file.tableIdentifier.map(_.unquotedString).orElse(file.relation.location.rootPaths.headOption.map(_.getName)).getOrElse("files")
-    case other => HiveScan.of(other).fold(other.nodeName)(_.relation.tableMeta.identifier.unquotedString)
   }
 }

@@ -14,7 +14,7 @@ import io.aqeplugin.observe.TableFacts
 /** Scans of Delta tables, which are scans of Parquet files with a format of Delta's own. It is known by name: the plugin does not depend on
   * Delta.
   */
-private[storage] object DeltaScan {
+object DeltaScan {
   private val Format = "org.apache.spark.sql.delta.DeltaParquetFileFormat"
 
   /** Columns that Delta computes while it reads: whether a row is deleted, its number. */

@@ -215,7 +215,7 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   private final val CryptoFactory = "parquet.crypto.factory.class"
 
   /** The positions of a few of so many, evenly. */
-  private[storage] def spread(count: Int, most: Int = MaxFooters): Seq[Int] =
+  def spread(count: Int, most: Int = MaxFooters): Seq[Int] =
     if (count <= most) 0 until count else (0 until most).map(i => (i.toLong * (count - 1) / (most - 1)).toInt)
 
   /** Of a table whose partitions nobody has listed. */

@@ -6,8 +6,9 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.{JoinDecision, LimitDecision}
-import io.aqeplugin.observe.{DecidedLimit, FilterOutcome, QueryState}
+import io.aqeplugin.decide.JoinDecision
+import io.aqeplugin.limit.{DecidedLimit, LimitDecision}
+import io.aqeplugin.observe.{FilterOutcome, QueryState}
 
 /** Records each [[JoinDecision]] as a log line, an event, a counter and a row of `aqe_decisions()`. */
 object DecisionLog {

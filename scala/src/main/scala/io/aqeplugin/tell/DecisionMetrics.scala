@@ -3,11 +3,12 @@ package io.aqeplugin.tell
 import com.codahale.metrics.{Counter, MetricRegistry}
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.{JoinDecision, LimitChoice, ReasonCode, ReasonTopic, Strategy}
+import io.aqeplugin.decide.{JoinDecision, ReasonCode, ReasonTopic, Strategy}
 import io.aqeplugin.filters.FilterKind
 import io.aqeplugin.infer.InferredBy
+import io.aqeplugin.limit.{DecidedLimit, LimitChoice, LimitOutcome}
 import io.aqeplugin.metrics.{CounterFamily, CounterMetric, Faults, GaugeMetric, MetricFamily}
-import io.aqeplugin.observe.{DecidedLimit, FilterOutcome, LimitOutcome, QueryStates}
+import io.aqeplugin.observe.{FilterOutcome, QueryStates}
 
 /** The driver's metrics in Spark's own metrics system, under `plugin.io.aqeplugin.AqePlugin`, counted since its JVM started.
   * `docs/operations/metrics.md` is generated from this file. The executors' metrics are in [[io.aqeplugin.exec.ExecutorMetrics]].

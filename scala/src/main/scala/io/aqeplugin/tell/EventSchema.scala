@@ -1,7 +1,7 @@
 package io.aqeplugin.tell
 
-import io.aqeplugin.decide.LimitDecision
-import io.aqeplugin.observe.{FilterOutcome, LimitOutcome, PlacedFilter}
+import io.aqeplugin.limit.{LimitDecision, LimitOutcome}
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
 /** One field of a JSON object.
   *

@@ -1,6 +1,7 @@
 package io.aqeplugin.tell
 
-import io.aqeplugin.decide.{BuildFacts, EstimateSource, JoinDecision, LimitDecision, Reason, Strategy}
+import io.aqeplugin.decide.{BuildFacts, EstimateSource, JoinDecision, Reason, Strategy}
+import io.aqeplugin.limit.LimitDecision
 
 /** Decisions as one line of plain text, for the log and for plans. */
 object ExplainText {
@@ -45,10 +46,6 @@ object ExplainText {
     s"query $executionId, ${facts.operator.name} limit of ${facts.rowsWanted} rows on ${facts.table}: ${decision.choice.name} " +
       s"(${reason(decision.reason)}); ${decision.filesChosen} of ${facts.files} files, ${facts.footers} footers in ${facts.footerMillis} ms"
   }
-
-  /** The text after the operator's name in a plan. */
-  def short(decision: LimitDecision): String =
-    s"${decision.choice.name}, ${decision.reason.code.name}, ${decision.filesChosen} of ${decision.facts.files} files"
 
   def reason(reason: Reason): String = {
     val details = Seq(reason.subject, Quantity.of(reason), reason.confKey).filter(_.nonEmpty)

@@ -3,8 +3,8 @@ package io.aqeplugin.tell
 import java.util.concurrent.atomic.AtomicReference
 
 import io.aqeplugin.conf.{AqeConf, Mode}
-import io.aqeplugin.decide.LimitDecision
-import io.aqeplugin.observe.{DecidedLimit, LimitOutcome, QueryOrigin}
+import io.aqeplugin.limit.{DecidedLimit, LimitDecision, LimitOutcome}
+import io.aqeplugin.observe.QueryOrigin
 
 /** One limit of a query that has ended. It has nothing of the [[DecidedLimit]] that would keep the query's plan alive.
   *

@@ -5,7 +5,7 @@ import java.time.Instant
 import org.apache.spark.sql.Row
 import org.apache.spark.sql.types.TimestampType
 
-import io.aqeplugin.decide.LimitFacts
+import io.aqeplugin.limit.LimitFacts
 
 /** `aqe_limits()`: one row for each of the latest limits of this application's queries that have ended, from all sessions. */
 object LimitsTable extends DriverTable(

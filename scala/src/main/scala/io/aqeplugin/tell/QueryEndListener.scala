@@ -6,6 +6,7 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
 import io.aqeplugin.decide.FlipPoints
+import io.aqeplugin.limit.LimitsOfQuery
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe.{QueryState, QueryStates}
 
@@ -24,7 +25,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
       if (state.end()) {
         val flips = flipsOf(state)
         state.endJoins().foreach(DecisionLog.record(sparkContext, state, state.mode, _))
-        state.decidedLimits.foreach(DecisionLog.record(sparkContext, state, _))
+        LimitsOfQuery(state).decided.foreach(DecisionLog.record(sparkContext, state, _))
         val failed = end.errorMessage.exists(_.nonEmpty)
         DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, state.filterOutcomes, flips)
       }

@@ -5,6 +5,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.aqeplugin.e2e.Extent
+import io.aqeplugin.limit.Proof
 
 /** The truth values that statistics allow, against those of the rows themselves. */
 class LimitTruthsProperties extends AnyFunSuite with ScalaCheckPropertyChecks {

@@ -11,7 +11,7 @@ import org.apache.parquet.hadoop.util.HadoopInputFile
 import org.apache.spark.sql.DataFrame
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.exec.CollectLimitFilesExec
+import io.aqeplugin.limit.CollectLimitFilesExec
 import io.aqeplugin.storage.ColdFileSystem
 
 /** Limits over tables, files and footers that are damaged, changed, or that the plugin does not handle. */

@@ -6,7 +6,7 @@ import org.apache.spark.sql.functions.{col, when}
 import org.scalatest.Assertion
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.exec.CollectLimitFilesExec
+import io.aqeplugin.limit.CollectLimitFilesExec
 import io.aqeplugin.storage.CountingFileSystem
 import io.aqeplugin.tell.LimitDecided
 

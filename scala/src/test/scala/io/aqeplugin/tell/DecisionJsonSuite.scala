@@ -10,7 +10,8 @@ import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
-import io.aqeplugin.observe.{FilterOutcome, LimitOutcome, PlacedFilter}
+import io.aqeplugin.limit.{LimitChoice, LimitDecision, LimitFacts, LimitOperator, LimitOutcome}
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
 class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 

@@ -5,6 +5,7 @@ import scala.xml.Node
 import org.apache.spark.ui.aqeplugin.Formats
 
 import io.aqeplugin.decide._
+import io.aqeplugin.limit.LimitChoice
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 import io.aqeplugin.tell.Quantity
 import io.aqeplugin.tell.ui.Html._

@@ -2,8 +2,9 @@ package io.aqeplugin.tell.ui
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-import io.aqeplugin.decide.{JoinDecision, LimitDecision, Told}
-import io.aqeplugin.observe.{FilterOutcome, LimitOutcome, PlacedFilter}
+import io.aqeplugin.decide.{JoinDecision, Told}
+import io.aqeplugin.limit.{LimitDecision, LimitOutcome}
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 import io.aqeplugin.tell._
 
 /** A parsed [[JoinDecided]]. */

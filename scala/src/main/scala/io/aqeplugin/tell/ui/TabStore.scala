@@ -7,8 +7,9 @@ import scala.util.Using
 
 import org.apache.spark.util.kvstore.{KVStore, KVStoreView}
 
-import io.aqeplugin.decide.{JoinDecision, LimitDecision}
-import io.aqeplugin.observe.{FilterOutcome, LimitOutcome, PlacedFilter}
+import io.aqeplugin.decide.JoinDecision
+import io.aqeplugin.limit.{LimitDecision, LimitOutcome}
+import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
 /** One join of a query with the outcomes of its filters, which are missing while the query runs. */
 final case class JoinStory(

@@ -4,6 +4,7 @@ import scala.xml.Node
 
 import io.aqeplugin.decide._
 import io.aqeplugin.infer.InferredBy
+import io.aqeplugin.limit.{LimitChoice, LimitDecision, LimitFacts, LimitOperator}
 import io.aqeplugin.tell.{ExplainText, Quantity}
 import io.aqeplugin.tell.ui.Html.{el, text}
 

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper
 
 import io.aqeplugin.decide._
 import io.aqeplugin.docs.DecisionDocs
+import io.aqeplugin.limit.{LimitChoice, LimitDecision, LimitFacts, LimitOperator}
 import io.aqeplugin.tell._
 
 /** Events as the plugin writes them, for the tests of the tab. */

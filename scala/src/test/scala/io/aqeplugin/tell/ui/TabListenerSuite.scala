@@ -4,8 +4,8 @@ import org.apache.spark.util.kvstore.InMemoryStore
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.metrics.Faults
-import io.aqeplugin.decide.{LimitChoice, LimitDecision, Reason, ReasonCode, Strategy}
-import io.aqeplugin.observe.LimitOutcome
+import io.aqeplugin.decide.{Reason, ReasonCode, Strategy}
+import io.aqeplugin.limit.{LimitChoice, LimitDecision, LimitOutcome}
 import io.aqeplugin.tell.{JoinDecided, QueryEnded}
 
 class TabListenerSuite extends AnyFunSuite {

@@ -8,6 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
 import io.aqeplugin.decide._
+import io.aqeplugin.limit.{LimitChoice, LimitDecision, LimitOperator}
 import io.aqeplugin.tell.Quantity
 
 /** The pages as functions of the kept records. */

@@ -1,4 +1,4 @@
-package io.aqeplugin.decide
+package io.aqeplugin.limit
 
 /** How many splits of a limit run at once.
   *

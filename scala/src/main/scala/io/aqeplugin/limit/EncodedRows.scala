@@ -1,4 +1,4 @@
-package io.aqeplugin.exec
+package io.aqeplugin.limit
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream, DataInputStream, DataOutputStream}
 
@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 
 /** Rows as the compressed result of a task: their number, then each row with its length. */
-private[exec] object EncodedRows {
+private[limit] object EncodedRows {
 
   /** The first `limit` rows; reads no further row. */
   def encode(rows: Iterator[InternalRow], limit: Int): Array[Byte] = {

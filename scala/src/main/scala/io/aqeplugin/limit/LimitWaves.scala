@@ -1,4 +1,4 @@
-package io.aqeplugin.exec
+package io.aqeplugin.limit
 
 import java.util.concurrent.LinkedBlockingQueue
 
@@ -9,8 +9,6 @@ import scala.util.{Failure, Try}
 import org.apache.spark.SimpleFutureAction
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-
-import io.aqeplugin.decide.WavePace
 
 /** Reads splits until they have given enough rows, then cancels the others.
   *
@@ -26,7 +24,7 @@ import io.aqeplugin.decide.WavePace
   * @param slots
   *   tasks that can run at once
   */
-private[exec] final class LimitWaves(
+private[limit] final class LimitWaves(
     rdd: RDD[InternalRow],
     order: IndexedSeq[Int],
     rowsWanted: Int,

@@ -1,4 +1,6 @@
-package io.aqeplugin.decide
+package io.aqeplugin.limit
+
+import io.aqeplugin.decide.Truths
 
 /** What the statistics of a file prove about a query's filters. */
 sealed abstract class Proof(val name: String)
@@ -66,7 +68,7 @@ object FileChoice {
     case Proof.Unknown   => !file.rows.contains(0L)
   }
 
-  private[decide] def saturatedSum(a: Long, b: Long): Long = {
+  private[limit] def saturatedSum(a: Long, b: Long): Long = {
     val sum = a + b
     if (sum < a) Long.MaxValue else sum
   }

@@ -1,7 +1,7 @@
-package io.aqeplugin.observe
+package io.aqeplugin.limit
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.{LimitDecision, Told}
+import io.aqeplugin.decide.Told
 
 /** What the scan of a limit read. */
 @Told(doc = "what the scan of a limit read")

@@ -1,9 +1,10 @@
-package io.aqeplugin.decide
+package io.aqeplugin.limit
 
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
 
+import io.aqeplugin.decide.ReasonCode
 import io.aqeplugin.e2e.Extent
 
 /** A file as the decision sees it, with the rows that really match. */

@@ -1,4 +1,4 @@
-package io.aqeplugin.decide
+package io.aqeplugin.limit
 
 import org.scalacheck.Gen
 import org.scalatest.funsuite.AnyFunSuite

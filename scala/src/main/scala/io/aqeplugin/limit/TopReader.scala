@@ -1,12 +1,9 @@
-package io.aqeplugin.rules
+package io.aqeplugin.limit
 
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression}
 import org.apache.spark.sql.execution.FileSourceScanExec
 
-import io.aqeplugin.decide.{TopFile, TopOrder, TopSearch}
-import io.aqeplugin.exec.TopScan
-import io.aqeplugin.place.LimitedScan
-import io.aqeplugin.storage.{ConditionRanges, ScanAdapter, ScanFiles}
+import io.aqeplugin.storage.{ConditionRanges, ScanAdapter}
 
 /** Makes the scans of a sorted limit.
   *

@@ -1,4 +1,4 @@
-package io.aqeplugin.decide
+package io.aqeplugin.limit
 
 /** The direction of the first sort key. */
 final case class TopOrder(descending: Boolean, nullsFirst: Boolean) {
@@ -17,7 +17,7 @@ final case class TopOrder(descending: Boolean, nullsFirst: Boolean) {
   def value(rank: Rank): Option[Long] = Option.when(rank._1 == 1)(if (descending) ~rank._2 else rank._2)
 
   /** The range in ascending order: `~` reverses the order of all longs, without the overflow of a negation. */
-  private[decide] def ascending(range: Option[(Long, Long)]): Option[(Long, Long)] =
+  private[limit] def ascending(range: Option[(Long, Long)]): Option[(Long, Long)] =
     if (descending) range.map { case (low, high) => (~high, ~low) } else range
 }
 
@@ -25,8 +25,8 @@ object TopOrder {
 
   /** The place of a value in the sort order: nulls first, values, nulls last. */
   type Rank = (Int, Long)
-  private[decide] val NullsFirst: Rank = (0, 0L)
-  private[decide] val NullsLast: Rank = (2, 0L)
+  private[limit] val NullsFirst: Rank = (0, 0L)
+  private[limit] val NullsLast: Rank = (2, 0L)
   val ranks: Ordering[Rank] = Ordering.Tuple2(Ordering.Int, Ordering.Long)
 }
 

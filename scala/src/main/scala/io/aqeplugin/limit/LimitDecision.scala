@@ -1,6 +1,7 @@
-package io.aqeplugin.decide
+package io.aqeplugin.limit
 
 import io.aqeplugin.conf.{Named, Names}
+import io.aqeplugin.decide.{Reason, ReasonCode, Told}
 
 /** The operator that takes the first rows. */
 sealed abstract class LimitOperator(val name: String) extends Named
@@ -61,7 +62,11 @@ final case class LimitDecision(
         "rows of these files that pass the query's filters for certain; 0 for a sorted limit, whose files are chosen by their sort keys",
       unit = "rows"
     ) rowsProven: Long = 0
-)
+) {
+
+  /** The text after the operator's name in a plan. */
+  def inPlan: String = s"${choice.name}, ${reason.code.name}, $filesChosen of ${facts.files} files"
+}
 
 object LimitDecision {
 

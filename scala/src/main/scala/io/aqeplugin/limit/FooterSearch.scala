@@ -1,4 +1,4 @@
-package io.aqeplugin.storage
+package io.aqeplugin.limit
 
 import java.util.concurrent.TimeUnit
 
@@ -7,6 +7,7 @@ import scala.annotation.tailrec
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeReference, Expression, Literal}
 
 import io.aqeplugin.decide._
+import io.aqeplugin.storage.{ConditionRanges, FileColumn, FooterFacts, FooterStatistics}
 
 /** Reads footers of a scan's files until a limit can be decided, and not beyond.
   *

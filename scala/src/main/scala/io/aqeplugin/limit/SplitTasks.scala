@@ -1,11 +1,9 @@
-package io.aqeplugin.exec
+package io.aqeplugin.limit
 
 import org.apache.spark.Partition
 import org.apache.spark.rdd.{PartitionCoalescer, PartitionGroup, RDD}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.datasources.FilePartition
-
-import io.aqeplugin.decide.TaskSplits
 
 /** Splits of an RDD, packed into tasks: a small split is read sooner than a task is launched.
   *
@@ -16,9 +14,9 @@ import io.aqeplugin.decide.TaskSplits
   * @param splits
   *   the number of splits of each of these
   */
-private[exec] final case class SplitTasks(rdd: RDD[InternalRow], partitions: IndexedSeq[Int], splits: IndexedSeq[Int])
+private[limit] final case class SplitTasks(rdd: RDD[InternalRow], partitions: IndexedSeq[Int], splits: IndexedSeq[Int])
 
-private[exec] object SplitTasks {
+private[limit] object SplitTasks {
 
   /** @param slots
     *   tasks that can run at once

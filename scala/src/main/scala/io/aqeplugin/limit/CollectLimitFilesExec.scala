@@ -1,4 +1,4 @@
-package io.aqeplugin.exec
+package io.aqeplugin.limit
 
 import java.util.concurrent.atomic.AtomicLong
 
@@ -12,8 +12,6 @@ import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartiti
 import org.apache.spark.sql.execution.{CollectLimitExec, LimitExec, SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.datasources.FilePartition
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-
-import io.aqeplugin.decide.WavePace
 
 /** Collects the first rows of a scan on the driver, in the place of Spark's `CollectLimitExec`, in one wave of splits or several.
   *

@@ -1,4 +1,4 @@
-package io.aqeplugin.place
+package io.aqeplugin.limit
 
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeMap, AttributeReference, Expression, Literal, ScalaUDF}
 import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, LeafExecNode, ProjectExec, SparkPlan}

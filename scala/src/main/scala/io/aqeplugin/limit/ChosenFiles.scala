@@ -1,4 +1,4 @@
-package io.aqeplugin.storage
+package io.aqeplugin.limit
 
 import org.apache.hadoop.fs.Path
 import org.apache.spark.aqeplugin.ThisSparkLine
@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.observe.Conjuncts
+import io.aqeplugin.storage.{DeltaScan, FileColumn, FileFooters}
 
 /** Some files of a table, for a scan that has to read only these. EXPLAIN shows the name of the class as the scan's location.
   *

@@ -1,10 +1,10 @@
-package io.aqeplugin.exec
+package io.aqeplugin.limit
 
 import java.util.PriorityQueue
 
 import org.apache.spark.sql.catalyst.InternalRow
 
-private[exec] object TopRows {
+private[limit] object TopRows {
 
   /** Copies of the first `limit` rows, sorted. */
   def first(rows: Iterator[InternalRow], limit: Int, ordering: Ordering[InternalRow]): Array[InternalRow] = {

@@ -1,4 +1,4 @@
-package io.aqeplugin.exec
+package io.aqeplugin.limit
 
 import java.util.concurrent.atomic.AtomicLong
 
@@ -11,8 +11,6 @@ import org.apache.spark.sql.catalyst.expressions.codegen.LazilyGeneratedOrdering
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, SinglePartition}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution, SparkPlan, TakeOrderedAndProjectExec, UnaryExecNode}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-
-import io.aqeplugin.decide.{TopFile, TopOrder, TopWaves}
 
 /** The scan whose files are read in waves. */
 trait TopScan {

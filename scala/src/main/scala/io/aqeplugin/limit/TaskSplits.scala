@@ -1,4 +1,4 @@
-package io.aqeplugin.decide
+package io.aqeplugin.limit
 
 /** Packs splits into tasks. */
 object TaskSplits {

@@ -1,4 +1,4 @@
-package io.aqeplugin.decide
+package io.aqeplugin.limit
 
 import scala.annotation.tailrec
 

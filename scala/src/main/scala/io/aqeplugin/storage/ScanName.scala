@@ -1,0 +1,12 @@
+package io.aqeplugin.storage
+
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+
+/** The name of what a scan reads, as events and EXPLAIN say it. */
+object ScanName {
+  def of(scan: SparkPlan): String = scan match {
+    case file: FileSourceScanExec =>
+      file.tableIdentifier.map(_.unquotedString).orElse(file.relation.location.rootPaths.headOption.map(_.getName)).getOrElse("files")
+    case other => HiveScan.of(other).fold(other.nodeName)(_.relation.tableMeta.identifier.unquotedString)
+  }
+}
