@@ -187,7 +187,7 @@ test-long-line: venv ## a line of two gigabytes in an event log, read by the dae
 	AQE_PLUGIN_LINE_BYTES=2147483648 $(BIN)/python -m pytest -q tests/python/exporter/test_bad_input.py -k endless_line
 
 .PHONY: check-line
-check-line: venv jar ## what of the plugin would fail on a Spark: make check-line SPARK=folder of it, of its jars, or the installed PySpark's version
+check-line: venv jar ## what of the plugin would fail on a Spark: make check-line SPARK=folder of it, or of its jars
 	@SPARK_HOME="$(SPARK)" $(BIN)/python -m aqe_plugin check
 
 .PHONY: jar

@@ -28,7 +28,6 @@ from aqe_plugin.machine.class_file import (
     classes_of,
     parse_class,
 )
-from aqe_plugin.machine.pyspark import import_pyspark
 
 _HADOOP = "org/apache/hadoop/"
 # Its stubs of classes of Spark's core are never the ones that a driver loads.
@@ -78,19 +77,9 @@ class Links:
 def jars_folder(spark: Path) -> Path:
     """The jars of ``spark``: a Spark's folder, one that pip installed PySpark into, or the folder of jars itself.
 
-    Instead of a folder, the version of the installed PySpark means that one.
-
     Raises:
         TargetError: no Spark is there.
     """
-    if not spark.exists() and str(spark)[:1].isdigit():
-        pyspark = import_pyspark()
-        if pyspark.__version__ != str(spark):
-            raise TargetError(
-                f"PySpark {spark} is not installed, {pyspark.__version__} is. "
-                f"Give a folder: pip install --no-deps --target FOLDER pyspark=={spark} fills one."
-            )
-        spark = Path(str(pyspark.__file__)).parent
     for folder in (spark / "jars", spark / "pyspark" / "jars", spark):
         if core_version(folder) is not None:
             return folder
@@ -112,41 +101,28 @@ def check_links(jars: Path, jar: Path | None = None) -> Links:
         jar = carried.get(spark_line(version)) or next(iter(carried.values()), None) or jar_for(version)
     with ExitStack() as held:
         try:
-            linked = _Linked(classes_of(jar), _Jars(held, jars))
+            linked = _Linked(classes_of(jar), jars, held)
             broken = linked.broken()
         except (OSError, zipfile.BadZipFile) as error:
             raise TargetError(f"{jars}: a jar in it, or {jar}, cannot be read ({error}).") from error
         return Links(version, jar, sum(len(one.members | one.classes) for one in linked.ours.values()), broken)
 
 
-class _Jars:
-    """The classes of a folder of jars; each is read when it is asked for."""
+class _Linked:
+    """The classes of ours beside those in the jars of a folder, each of which is read when it is asked for."""
 
-    def __init__(self, held: ExitStack, folder: Path) -> None:
+    def __init__(self, ours: dict[str, ClassFile], folder: Path, held: ExitStack) -> None:
+        self.ours = ours
+        self._read: dict[str, ClassFile | None] = dict(ours)
+        self._inherited: dict[str, list[ClassFile]] = {}
         self._jar_of: dict[str, zipfile.ZipFile] = {}
         for path in sorted(folder.glob("*.jar"), reverse=True):
             if not path.name.startswith(_STUBS):
                 opened = held.enter_context(zipfile.ZipFile(path))
                 self._jar_of |= dict.fromkeys(opened.namelist(), opened)
-
         # A Spark "without Hadoop" takes it from SPARK_DIST_CLASSPATH, which is another machine's.
         with_hadoop = f"{_HADOOP}conf/Configuration.class" in self._jar_of
-        self.elsewhere = _JDK if with_hadoop else (*_JDK, _HADOOP)
-
-    def read(self, name: str) -> ClassFile | None:
-        entry = f"{name}.class"
-        jar = self._jar_of.get(entry)
-        return None if jar is None else parse_class(jar.read(entry))
-
-
-class _Linked:
-    """Our classes beside a Spark's."""
-
-    def __init__(self, ours: dict[str, ClassFile], spark: _Jars) -> None:
-        self.ours = ours
-        self._spark = spark
-        self._read: dict[str, ClassFile | None] = dict(ours)
-        self._inherited: dict[str, list[ClassFile]] = {}
+        self._elsewhere = _JDK if with_hadoop else (*_JDK, _HADOOP)
 
     def broken(self) -> tuple[Broken, ...]:
         """What is missing or cannot be used, by name, each with all that use it."""
@@ -158,13 +134,13 @@ class _Linked:
 
     def _broken_in(self, one: ClassFile) -> Iterator[str]:
         for name in {_element(name) for name in one.classes}:
-            if not self._is_there(name):
+            if name and not name.startswith(self._elsewhere) and self._class(name) is None:
                 yield f"class {_dotted(name)} is not there"
         for member in one.members:
-            yield from self._broken_member(member, member in one.methods_of_interfaces)
+            yield from self._broken_member(member)
         inherited = [(above, above.declared) for above in self._above(one) if above.name not in self.ours]
         for above, declared in inherited:
-            if above.name == one.parent and above.flags & FINAL:
+            if above.name in one.supertypes and above.flags & FINAL:
                 yield f"class {_dotted(above.name)} is final"
             for signature, flags in declared.items():
                 name = _spelled(above.name, *signature)
@@ -174,22 +150,23 @@ class _Linked:
                 if flags & ABSTRACT and not one.flags & ABSTRACT and not self._implements(one, signature):
                     yield f"{name} is abstract and not implemented"
 
-    def _broken_member(self, member: Member, of_interface: bool) -> Iterator[str]:
+    def _broken_member(self, member: Member) -> Iterator[str]:
         owner = self._class(member.owner)
         # What is not there was named as a class.
         if owner is None:
             return
-        name, is_method = _spelled(member.owner, *member.signature), member.descriptor.startswith("(")
+        simple, descriptor = member.signature
+        name, is_method = _spelled(member.owner, simple, descriptor), descriptor.startswith("(")
         found = self._declaring(owner, member.signature)
         if found is None:
             # A constant of an object in Scala is a method whose result has another type.
-            others = sorted(d for n, d in owner.declared if n == member.name and d.startswith("(") == is_method)
+            others = sorted(d for n, d in owner.declared if n == simple and d.startswith("(") == is_method)
             there = f", but {' and '.join(map(_spelled_type, others))}" if others else ""
             yield f"{name} is not there{there}"
         elif found & PRIVATE and owner.name not in self.ours:
             yield f"{name} is private"
-        elif is_method and of_interface != bool(owner.flags & INTERFACE):
-            yield f"{name} is {'not ' if of_interface else ''}of an interface"
+        elif is_method and member.of_interface != bool(owner.flags & INTERFACE):
+            yield f"{name} is {'not ' if member.of_interface else ''}of an interface"
 
     def _declaring(self, owner: ClassFile, signature: Signature) -> int | None:
         """The flags of the member of ``owner``, or of what it inherits; 0 for the JDK's."""
@@ -203,49 +180,38 @@ class _Linked:
         """Whether ``owner`` may inherit a member from the JDK, whose classes are not read."""
         name, descriptor = signature
         types = (one["name"] for one in _TYPE.finditer(descriptor))
-        if name == "<init>" or not all(one.startswith(self._spark.elsewhere) for one in types if one):
+        if name == "<init>" or not all(one.startswith(self._elsewhere) for one in types if one):
             return False
         outside = {name for one in (owner, *self._above(owner)) for name in one.supertypes if self._class(name) is None}
         return name in _METHODS_OF_OBJECT or bool(outside - _WITHOUT_MEMBERS)
 
     def _implements(self, one: ClassFile, signature: Signature) -> bool:
-        chain = list(self._parents(one))
-        for above in (one, *chain):
+        chain = [one]
+        while chain[-1].supertypes and (parent := self._class(chain[-1].supertypes[0])) is not None:
+            chain.append(parent)
+        for above in chain:
             if signature in above.declared:
                 return not above.declared[signature] & ABSTRACT
         defaults = (above.declared.get(signature, ABSTRACT) for above in self._above(one))
         return any(not flags & (ABSTRACT | STATIC | PRIVATE) for flags in defaults) or self._is_of_jdk(
-            chain[-1] if chain else one, signature
+            chain[-1], signature
         )
-
-    def _parents(self, one: ClassFile) -> Iterator[ClassFile]:
-        while one.parent is not None and (parent := self._class(one.parent)) is not None:
-            yield parent
-            one = parent
 
     def _above(self, one: ClassFile) -> list[ClassFile]:
         """All that ``one`` inherits from and that can be read; parents before interfaces."""
         if one.name not in self._inherited:
-            self._inherited[one.name] = self._found_above(one)
+            found: dict[str, ClassFile] = {}
+            for above in filter(None, map(self._class, one.supertypes)):
+                found |= {more.name: more for more in (above, *self._above(above)) if more.name not in found}
+            self._inherited[one.name] = list(found.values())
         return self._inherited[one.name]
-
-    def _found_above(self, one: ClassFile) -> list[ClassFile]:
-        found: dict[str, ClassFile] = {}
-        left = list(reversed(one.supertypes))
-        while left:
-            above = self._class(left.pop())
-            if above is not None and above.name not in found:
-                found[above.name] = above
-                left += reversed(above.supertypes)
-        return list(found.values())
 
     def _class(self, name: str) -> ClassFile | None:
         if name not in self._read:
-            self._read[name] = self._spark.read(name)
+            entry = f"{name}.class"
+            jar = self._jar_of.get(entry)
+            self._read[name] = None if jar is None else parse_class(jar.read(entry))
         return self._read[name]
-
-    def _is_there(self, name: str) -> bool:
-        return not name or name.startswith(self._spark.elsewhere) or self._class(name) is not None
 
 
 def _element(name: str) -> str:

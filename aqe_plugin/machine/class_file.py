@@ -20,18 +20,17 @@ _Pool = dict[int, tuple[int, bytes]]
 Signature = tuple[str, str]
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Member:
-    """A field or method as the calling class names it, with the JVM's spelling of classes and types."""
+    """A field or method as the calling class names it, with the JVM's spelling of classes and types.
+
+    Attributes:
+        of_interface: it is a method, and its owner was an interface when the calling class was compiled.
+    """
 
     owner: str
-    name: str
-    descriptor: str
-
-    @property
-    def signature(self) -> Signature:
-        """What its owner knows it by."""
-        return self.name, self.descriptor
+    signature: Signature
+    of_interface: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +38,18 @@ class ClassFile:
     """One class, by the JVM's names.
 
     Attributes:
-        parent: ``None`` for the root of all classes.
+        supertypes: the class above it, if any, and then its interfaces.
         declared: the flags of each field and method; a field's descriptor is never one of a method.
         members: fields and methods that its code refers to.
-        methods_of_interfaces: those of ``members`` whose owner was an interface when it was compiled.
         classes: the classes that its code refers to.
     """
 
     name: str
     flags: int
-    parent: str | None
-    interfaces: tuple[str, ...]
+    supertypes: tuple[str, ...]
     declared: dict[Signature, int]
     members: frozenset[Member]
-    methods_of_interfaces: frozenset[Member]
     classes: frozenset[str]
-
-    @property
-    def supertypes(self) -> tuple[str, ...]:
-        """The class above it, if any, and its interfaces."""
-        return (*(() if self.parent is None else (self.parent,)), *self.interfaces)
 
 
 def classes_of(jar: Path) -> dict[str, ClassFile]:
@@ -75,28 +66,22 @@ def parse_class(class_file: bytes) -> ClassFile:
     def text(index: int) -> str:
         return pool[index][1].decode("utf-8", errors="replace")
 
-    def pair(index: int) -> tuple[int, int]:
-        first, second = struct.unpack(">HH", pool[index][1])
-        return first, second
-
     def class_name(index: int) -> str:
         return text(int.from_bytes(pool[index][1], "big"))
 
-    def member(index: int) -> Member:
-        owner, name_and_type = pair(index)
-        name, descriptor = pair(name_and_type)
-        return Member(class_name(owner), text(name), text(descriptor))
+    def member(tag: int, entry: bytes) -> Member:
+        owner, name_and_type = struct.unpack(">HH", entry)
+        name, descriptor = struct.unpack(">HH", pool[name_and_type][1])
+        return Member(class_name(owner), (text(name), text(descriptor)), tag == _METHOD_OF_INTERFACE)
 
     flags, this, parent, count = struct.unpack_from(">HHHH", class_file, offset)
-    interfaces = struct.unpack_from(f">{count}H", class_file, offset + 8)
+    supertypes = (parent, *struct.unpack_from(f">{count}H", class_file, offset + 8))
     return ClassFile(
         name=class_name(this),
         flags=flags,
-        parent=class_name(parent) if parent else None,
-        interfaces=tuple(map(class_name, interfaces)),
+        supertypes=tuple(class_name(one) for one in supertypes if one),
         declared={(text(n), text(d)): access for access, n, d in _declared(class_file, offset + 8 + 2 * count)},
-        members=frozenset(member(index) for index, (tag, _) in pool.items() if tag in _MEMBERS),
-        methods_of_interfaces=frozenset(member(i) for i, (tag, _) in pool.items() if tag == _METHOD_OF_INTERFACE),
+        members=frozenset(member(tag, entry) for tag, entry in pool.values() if tag in _MEMBERS),
         classes=frozenset(class_name(index) for index, (tag, _) in pool.items() if tag == _CLASS),
     )
 

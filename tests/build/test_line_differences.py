@@ -38,7 +38,7 @@ def _spark_members(line: str) -> dict[str, frozenset[Member]]:
 def _is_of_spark(member: Member) -> bool:
     is_ours = "/aqeplugin/" in member.owner
     # Scala also writes `name$`, a forwarder for each method of a trait, into the class that extends the trait.
-    is_inherited = member.owner in _INHERITED or member.name.endswith("$")
+    is_inherited = member.owner in _INHERITED or member.signature[0].endswith("$")
     return member.owner.startswith("org/apache/spark/") and not is_ours and not is_inherited
 
 
@@ -70,7 +70,7 @@ def test_shared_code_uses_no_member_that_differs_between_lines() -> None:
 
 def test_the_page_header_differs_between_4_1_and_4_2() -> None:
     headers = {
-        line: {m.descriptor for m in _spark_members(line)[_API] if m.name == "headerSparkPage"}
+        line: {m.signature[1] for m in _spark_members(line)[_API] if m.signature[0] == "headerSparkPage"}
         for line in ("4.1", "4.2")
     }
     assert len(headers["4.1"]) == len(headers["4.2"]) == 1
