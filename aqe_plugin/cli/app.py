@@ -26,7 +26,7 @@ from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
-from aqe_plugin.install.undecided import first_undecided
+from aqe_plugin.install.log_checks import first_undecided
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.addresses import conf_of
 from aqe_plugin.logs.queries import queries_of

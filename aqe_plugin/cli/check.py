@@ -19,11 +19,11 @@ from aqe_plugin.install.chosen_jar import require_jar
 from aqe_plugin.install.health import (
     conf_checks,
     is_installed,
-    log_checks,
     machine_checks,
     own_session_checks,
     session_checks,
 )
+from aqe_plugin.install.log_checks import log_checks
 from aqe_plugin.render.checks import print_checks
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.messages import say

@@ -22,12 +22,12 @@ from aqe_plugin.cli.recommend import (
 )
 from aqe_plugin.cli.settings import path_option
 from aqe_plugin.conf.credentials import without_secret_value
-from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, sentence
-from aqe_plugin.conf.keys import entries_of as entries_of_list
+from aqe_plugin.conf.keys import MODE_KEY, PLUGINS_KEY, sentence
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.syntax.java_properties import entries_of
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import ConfError, ConflictError, NoDataError, TargetError
+from aqe_plugin.install.plan import times_listed
 from aqe_plugin.render.formats import StepFormat
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
@@ -161,8 +161,7 @@ def _is_stopped(file: ConfStore) -> bool:
 
 
 def _warn_without_plugin(file: ConfStore) -> None:
-    listed = entries_of_list(read_target(file).conf.get(PLUGINS_KEY))
-    if PLUGIN_CLASS not in listed:
+    if not times_listed(read_target(file).conf):
         warn(
             f"{file.name}: {PLUGINS_KEY} does not name the plugin, so a rollout changes nothing but for applications "
             "that load it themselves. aqe-plugin install does that."

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aqe_plugin.conf.keys import CANARY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, conf_keys, problem_of
-from aqe_plugin.errors import AqePluginError, EventLogError
-from aqe_plugin.install.jars import JarStatus, jar_for, spark_line
-from aqe_plugin.install.links import check_links, jars_folder
-from aqe_plugin.machine.java import find_java
-from aqe_plugin.machine.pyspark import import_pyspark
+from aqe_plugin.conf.target import TargetConf
+from aqe_plugin.errors import AqePluginError
+from aqe_plugin.install.jars import jar_name
+from aqe_plugin.install.plan import our_jars, times_listed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,7 +64,7 @@ def outcome_of(name: str, ok: bool, found: str, fix: str = "") -> Check:
     return Check(name, CheckVerdict.OK, found) if ok else Check(name, CheckVerdict.FAILED, found, fix)
 
 
-def _tried(name: str, find: Callable[[], str]) -> Check:
+def tried(name: str, find: Callable[[], str]) -> Check:
     """A check that fails with one of our errors."""
     try:
         return Check(name, CheckVerdict.OK, find())
@@ -74,52 +72,9 @@ def _tried(name: str, find: Callable[[], str]) -> Check:
         return Check(name, CheckVerdict.FAILED, str(error))
 
 
-def java_works() -> Check:
-    def find() -> str:
-        path, release = find_java()
-        return f"Java {release} at {path}"
-
-    return _tried("Java", find)
-
-
-def pyspark_installed() -> Check:
-    return _tried("PySpark", lambda: f"PySpark {import_pyspark().__version__}")
-
-
-def jar_fits() -> Check:
-    """Whether there is a jar for the installed PySpark."""
-
-    def find() -> str:
-        version = import_pyspark().__version__
-        return f"{jar_for(version).name} fits Spark {spark_line(version)}"
-
-    return _tried("jar", find)
-
-
-def classes_there(spark: Path) -> list[Check]:
-    """Whether the jar finds in ``spark`` all that it was compiled against; one check for each thing that is missing."""
-    name, fix = "classes", "Leave the plugin out of this Spark, whose classes differ from those of Spark's releases."
-    try:
-        links = check_links(jars_folder(spark))
-    except AqePluginError as error:
-        return [Check(name, CheckVerdict.FAILED, str(error))]
-    looked_up = f"{links.references} references of {links.jar.name}"
-    if not links.broken:
-        return [Check(name, CheckVerdict.OK, f"all {looked_up} are in Spark {links.spark_version}")]
-    found = f"of {looked_up}, these fail in Spark {links.spark_version}"
-    return [Check(name, CheckVerdict.FAILED, f"{found}: {len(links.broken)}", fix)] + [
-        Check(name, CheckVerdict.FAILED, str(broken)) for broken in links.broken
-    ]
-
-
-def loading(listed: int, jars: Sequence[JarStatus]) -> list[Check]:
-    """Whether Spark will load the plugin.
-
-    Args:
-        listed: how often ``spark.plugins`` names the plugin.
-        jars: the jars of the plugin in ``spark.jars``.
-    """
-    add = "aqe-plugin install adds it."
+def loading(conf: TargetConf) -> list[Check]:
+    """Whether Spark will load the plugin."""
+    listed, jars, add = times_listed(conf), our_jars(conf), "aqe-plugin install adds it."
     if not listed and not jars:
         return [Check("plugin", CheckVerdict.REMARK, "not installed", add)]
     if not listed:
@@ -134,16 +89,18 @@ def loading(listed: int, jars: Sequence[JarStatus]) -> list[Check]:
     if len(jars) > 1:
         several = "spark.jars lists several jars of aqe-plugin"
         checks.append(Check("jar", CheckVerdict.FAILED, several, "Keep the one that fits the cluster's Spark."))
-    return [*checks, *map(_jar_exists, jars)]
+    return [*checks, *(_jar_exists(jar, conf.runs_on_this_machine) for jar in jars)]
 
 
-def _jar_exists(jar: JarStatus) -> Check:
+def _jar_exists(jar: str, on_this_machine: bool) -> Check:
     """A jar on another machine passes."""
-    if jar.exists is False:
+    name, is_local = jar_name(jar), on_this_machine and (":" not in jar or jar.startswith("file:"))
+    if is_local and not Path(jar.removeprefix("file:")).is_file():
         missing, fix = "does not exist: every application fails to start", "Put it back, or give install another --jar."
-        return Check("jar", CheckVerdict.FAILED, f"{jar.location} {missing}", fix)
-    known = "exists" if jar.exists else "not on this machine, so not checked"
-    return Check("jar", CheckVerdict.OK, f"{jar.location} (version {jar.version}, for Spark {jar.line}, {known})")
+        return Check("jar", CheckVerdict.FAILED, f"{jar} {missing}", fix)
+    assert name is not None
+    known = "exists" if is_local else "not on this machine, so not checked"
+    return Check("jar", CheckVerdict.OK, f"{jar} (version {name.version}, for Spark {name.line}, {known})")
 
 
 def key_checks(conf: Mapping[str, str]) -> list[Check]:
@@ -207,33 +164,3 @@ def small_join(spark: SparkSession) -> DataFrame:
     """A join of :data:`JOIN_ROWS` rows that the plugin has to decide."""
     fact = spark.range(1000 * JOIN_ROWS).selectExpr("id % 1000 AS key", "id AS value")
     return fact.join(spark.range(1000).selectExpr("id AS key", "id AS name").where("name = 7"), "key").select("value")
-
-
-def event_log(name: str, path: Path) -> Check:
-    """Whether an event log, or a folder of logs, can be read; counts the decisions in it."""
-    return _tried(name, lambda: _read_event_log(path))
-
-
-def _read_event_log(path: Path) -> str:
-    # The readers import more than the rest of the package, and a session's own check needs none of it.
-    from aqe_plugin.events.model import JoinDecided, QueryEnded, TrialArm
-    from aqe_plugin.logs import Skipped, find_event_logs, read_log
-
-    readable, decisions, skipped, arms = 0, 0, list[Skipped](), Counter[TrialArm]()
-    for log in find_event_logs(path):
-        unread = 0
-        for record in read_log(log):
-            decisions += isinstance(record, JoinDecided)
-            if isinstance(record, QueryEnded) and record.arm is not None:
-                arms[record.arm] += 1
-            if isinstance(record, Skipped):
-                skipped.append(record)
-                unread += record.line is None
-        readable += unread < len(log.parts)
-    if readable == 0:
-        raise EventLogError(f"{skipped[0]}.")
-    left_out = f"; {len(skipped)} skipped, first: {skipped[0]}" if skipped else ""
-    by_arm = ", ".join(f"{arms[arm]} {arm.value}" for arm in TrialArm)
-    tried = f"; queries by arm: {by_arm}" if arms else ""
-    of = f"{decisions} {'decision' if decisions == 1 else 'decisions'}"
-    return f"{readable} readable, {of} in {'it' if readable == 1 else 'them'}{tried}{left_out}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aqe_plugin.conf.keys import JARS_KEY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
+from aqe_plugin.conf.keys import JARS_KEY, MODE_KEY
 from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.conf.stores.locate import Target, home_version, read_target
 from aqe_plugin.conf.syntax.properties import parse_properties
@@ -22,20 +22,18 @@ from aqe_plugin.install.checks import (
     Check,
     CheckVerdict,
     adaptive_problem,
-    classes_there,
     deciding,
-    event_log,
-    jar_fits,
-    java_works,
     key_checks,
     loading,
     mode_set,
-    pyspark_installed,
+    tried,
 )
 from aqe_plugin.install.controller import was_carried_out
-from aqe_plugin.install.jars import JarStatus, jar_name
+from aqe_plugin.install.jars import jar_for, spark_line
 from aqe_plugin.install.journal import journal_of
-from aqe_plugin.install.plan import our_jars
+from aqe_plugin.install.links import classes_there
+from aqe_plugin.install.log_checks import event_log
+from aqe_plugin.install.plan import our_jars, times_listed
 from aqe_plugin.install.session_probe import (
     events_folder,
     plugin_loaded,
@@ -44,7 +42,7 @@ from aqe_plugin.install.session_probe import (
     submit_command,
     submit_environment,
 )
-from aqe_plugin.install.undecided import application_decides
+from aqe_plugin.machine.java import find_java
 from aqe_plugin.machine.pyspark import import_pyspark
 
 # Keys that cannot hold on this machine, or would split the application into several processes.
@@ -53,8 +51,10 @@ _NOT_HERE = ("spark.kubernetes.", "spark.master", "spark.submit.", "spark.dynami
 
 def machine_checks() -> Iterator[Check]:
     """This machine, without starting Spark; the classes are those of ``SPARK_HOME``, else of PySpark."""
-    pyspark = pyspark_installed()
-    yield from (java_works(), pyspark, jar_fits())
+    pyspark = tried("PySpark", lambda: f"PySpark {import_pyspark().__version__}")
+    yield tried("Java", lambda: "Java {1} at {0}".format(*find_java()))
+    yield pyspark
+    yield tried("jar", _jar_that_fits)
     if os.environ.get("SPARK_HOME"):
         yield from classes_there(Path(os.environ["SPARK_HOME"]))
     elif pyspark.ok:
@@ -63,14 +63,19 @@ def machine_checks() -> Iterator[Check]:
         yield Check("classes", CheckVerdict.NOT_RUN, "needs PySpark")
 
 
+def _jar_that_fits() -> str:
+    version = import_pyspark().__version__
+    return f"{jar_for(version).name} fits Spark {spark_line(version)}"
+
+
 def conf_checks(store: ConfStore) -> Iterator[Check]:
     """What a conf says, without starting Spark."""
     target = read_target(store)
     conf = target.conf.items()
+    listed = times_listed(target.conf)
     there = "" if target.content is not None else " (does not exist)"
     yield Check("conf", CheckVerdict.OK, f"{target.store.name}{there}")
-    listed = _listed(target)
-    yield from loading(listed, [_jar(entry, target.conf.runs_on_this_machine) for entry in our_jars(target.conf)])
+    yield from loading(target.conf)
     for check in key_checks(conf):
         # Whoever switches it off may do without the plugin's joins; a value that Spark does not take serves nobody.
         if check.name == ADAPTIVE_KEY and adaptive_problem(conf) == NO_ADAPTIVE:
@@ -85,7 +90,7 @@ def conf_checks(store: ConfStore) -> Iterator[Check]:
 
 def is_installed(store: ConfStore) -> bool:
     """Whether the conf names the plugin."""
-    return _listed(read_target(store)) > 0
+    return times_listed(read_target(store).conf) > 0
 
 
 def own_session_checks() -> Iterator[Check]:
@@ -105,7 +110,7 @@ def session_checks(store: ConfStore, jar: Path | None, environment: Mapping[str,
         SetupError: there is no Spark to start.
     """
     target = read_target(store)
-    if not _listed(target):
+    if not times_listed(target.conf):
         yield Check(
             "session", CheckVerdict.FAILED, "the conf does not name the plugin.", "aqe-plugin install does that."
         )
@@ -124,14 +129,6 @@ def session_checks(store: ConfStore, jar: Path | None, environment: Mapping[str,
         for check in _session(command, submit_environment(home, environment), folder, version):
             # Nothing is proved in a mode that is off.
             yield replace(check, verdict=CheckVerdict.FAILED) if check.verdict is CheckVerdict.NOT_RUN else check
-
-
-def log_checks(log: Path) -> Iterator[Check]:
-    """Whether an event log, or a folder of logs, can be read, and each application in it loaded the plugin."""
-    readable = event_log("event log", log)
-    yield readable
-    if readable.ok:
-        yield application_decides(log)
 
 
 def spark_home_of(store: ConfStore, environment: Mapping[str, str]) -> Path:
@@ -182,18 +179,6 @@ def _properties(target: Target, jar: Path | None, folder: Path) -> Path:
     path = folder / "check.conf"
     path.write_bytes(made.render())
     return path
-
-
-def _listed(target: Target) -> int:
-    """How often the conf names the plugin."""
-    return entries_of(target.conf.get(PLUGINS_KEY)).count(PLUGIN_CLASS)
-
-
-def _jar(entry: str, on_this_machine: bool) -> JarStatus:
-    name = jar_name(entry)
-    assert name is not None
-    local = on_this_machine and (":" not in entry or entry.startswith("file:"))
-    return JarStatus(entry, name.line, name.version, Path(entry.removeprefix("file:")).is_file() if local else None)
 
 
 def _interruptions(target: Target) -> list[str]:

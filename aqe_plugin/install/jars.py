@@ -36,16 +36,6 @@ class JarName:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class JarStatus:
-    """A jar of ours that a conf names; ``exists`` is ``None`` for a path of another machine."""
-
-    location: str
-    line: str
-    version: str
-    exists: bool | None
-
-
 def jar_name(location: str) -> JarName | None:
     """The name at the end of a path or URL, ``None`` when it is not a jar of ours."""
     match = _JAR_NAME.fullmatch(location.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].strip())

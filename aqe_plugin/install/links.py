@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aqe_plugin.conf.stores.locate import core_version
-from aqe_plugin.errors import TargetError
+from aqe_plugin.errors import AqePluginError, TargetError
+from aqe_plugin.install.checks import Check, CheckVerdict
 from aqe_plugin.install.jars import carried_jars, jar_for, spark_line
 from aqe_plugin.machine.class_file import (
     ABSTRACT,
@@ -106,6 +107,22 @@ def check_links(jars: Path, jar: Path | None = None) -> Links:
         except (OSError, zipfile.BadZipFile) as error:
             raise TargetError(f"{jars}: a jar in it, or {jar}, cannot be read ({error}).") from error
         return Links(version, jar, sum(len(one.members | one.classes) for one in linked.ours.values()), broken)
+
+
+def classes_there(spark: Path) -> list[Check]:
+    """Whether the jar finds in ``spark`` all that it was compiled against; one check for each thing that is missing."""
+    name, fix = "classes", "Leave the plugin out of this Spark, whose classes differ from those of Spark's releases."
+    try:
+        links = check_links(jars_folder(spark))
+    except AqePluginError as error:
+        return [Check(name, CheckVerdict.FAILED, str(error))]
+    looked_up = f"{links.references} references of {links.jar.name}"
+    if not links.broken:
+        return [Check(name, CheckVerdict.OK, f"all {looked_up} are in Spark {links.spark_version}")]
+    found = f"of {looked_up}, these fail in Spark {links.spark_version}"
+    return [Check(name, CheckVerdict.FAILED, f"{found}: {len(links.broken)}", fix)] + [
+        Check(name, CheckVerdict.FAILED, str(broken)) for broken in links.broken
+    ]
 
 
 class _Linked:

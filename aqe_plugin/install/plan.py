@@ -120,6 +120,11 @@ def our_jars(conf: TargetConf) -> list[str]:
     return [entry for entry in entries_of(conf.get(JARS_KEY)) if _is_jar(entry)]
 
 
+def times_listed(conf: TargetConf) -> int:
+    """How often ``spark.plugins`` names the plugin."""
+    return entries_of(conf.get(PLUGINS_KEY)).count(PLUGIN_CLASS)
+
+
 def _is_plugin(entry: str) -> bool:
     return entry == PLUGIN_CLASS
 
@@ -209,7 +214,7 @@ def _location(entry: str) -> str:
 
 
 def _require_one_plugin(conf: TargetConf, name: str) -> None:
-    listed = entries_of(conf.get(PLUGINS_KEY)).count(PLUGIN_CLASS)
+    listed = times_listed(conf)
     if listed > 1:
         raise ConflictError(
             f"{name}: {PLUGINS_KEY} names {PLUGIN_CLASS} {listed} times, and Spark would load it as often. "

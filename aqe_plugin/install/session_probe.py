@@ -1,8 +1,8 @@
 """A short real Spark application that reports what the plugin did in it, for ``check``.
 
-``python -m aqe_plugin.install.session_probe FOLDER`` configures a session itself; a script that ``spark-submit`` runs
-calls :func:`run_submitted` and reports on the session as submitted. Both write ``FOLDER/probe.json`` and an event log
-in ``FOLDER/events``. The application is a process of its own, because a JVM writes to the terminal and can hang.
+``python -m aqe_plugin.install.session_probe FOLDER`` configures a session itself; with the word ``submitted``, as
+``spark-submit`` runs this file, it takes the session as it is. Both write ``FOLDER/probe.json`` and an event log in
+``FOLDER/events``. The application is a process of its own, because a JVM writes to the terminal and can hang.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -28,14 +28,7 @@ _SESSION_SECONDS = 300
 # The start of every warning of the JVM half.
 _WARNING = "aqe-plugin: "
 _PACKAGE_FOLDER = Path(__file__).resolve().parents[2]
-_SCRIPT = """\
-import sys
-from pathlib import Path
-
-from aqe_plugin.install.session_probe import run_submitted
-
-run_submitted(Path(sys.argv[1]))
-"""
+_SUBMITTED = "submitted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +140,11 @@ def _ran(command: list[str], environment: Mapping[str, str]) -> str:
 
 def submit_command(home: Path, properties: Path, folder: Path) -> list[str]:
     """Starts the application by the ``spark-submit`` of ``home`` and the conf ``properties``, with one thread here."""
-    (folder / "probe.py").write_text(_SCRIPT, encoding="utf-8")
     events_folder(folder).mkdir()
     confs = {"spark.dynamicAllocation.enabled": "false", **_settings(folder)}
     settings = [word for key, value in confs.items() for word in ("--conf", f"{key}={value}")]
     submit = [str(home / "bin" / "spark-submit"), "--master", "local[1]", "--deploy-mode", "client"]
-    return [*submit, "--properties-file", str(properties), *settings, str(folder / "probe.py"), str(folder)]
+    return [*submit, "--properties-file", str(properties), *settings, __file__, str(folder), _SUBMITTED]
 
 
 def submit_environment(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
@@ -167,18 +159,13 @@ def submit_environment(home: Path, environment: Mapping[str, str]) -> dict[str, 
     }
 
 
-def run_submitted(folder: Path) -> None:
-    """Reports on the session that ``spark-submit`` configured."""
+def _session(folder: Path, is_submitted: bool) -> Any:
     from pyspark.sql import SparkSession
 
-    _report(folder, lambda: SparkSession.builder.appName("aqe-plugin check").getOrCreate())
-
-
-def _configured(folder: Path) -> Any:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[1]").appName("aqe-plugin check")
-    return configure(builder.config(map=dict(_settings(folder)))).getOrCreate()
+    builder = SparkSession.builder.appName("aqe-plugin check")
+    if not is_submitted:
+        builder = configure(builder.master("local[1]").config(map=dict(_settings(folder))))
+    return builder.getOrCreate()
 
 
 def _settings(folder: Path) -> dict[str, str]:
@@ -215,10 +202,10 @@ def _decided(spark: Any) -> Sequence[Mapping[str, Any]]:
     return [row.asDict() for row in spark.sql("SELECT * FROM aqe_decisions()").collect()] if loaded else []
 
 
-def _report(folder: Path, start: Callable[[], Any]) -> None:
+def _report(folder: Path, is_submitted: bool) -> None:
     try:
         events_folder(folder).mkdir(exist_ok=True)
-        probe = _look(start())
+        probe = _look(_session(folder, is_submitted))
     except AqePluginError as error:
         probe = Probe(error=str(error))
     except Exception as error:  # noqa: BLE001 - whatever Spark throws is the report
@@ -233,5 +220,4 @@ def _cause(text: str) -> str:
 
 
 if __name__ == "__main__":
-    probe_folder = Path(sys.argv[1])
-    _report(probe_folder, lambda: _configured(probe_folder))
+    _report(Path(sys.argv[1]), _SUBMITTED in sys.argv)

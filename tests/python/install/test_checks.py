@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.api.session_check import Checks
-from aqe_plugin.conf.keys import CANARY, CANARY_SHARE, PREFIX
+from aqe_plugin.conf.keys import CANARY, CANARY_SHARE, PLUGIN_CLASS, PREFIX
+from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.install.checks import (
     ADAPTIVE_KEY,
     AS_IF_OFF,
@@ -22,7 +23,6 @@ from aqe_plugin.install.checks import (
     mode_set,
     nothing_decided,
 )
-from aqe_plugin.install.jars import JarStatus
 from aqe_plugin.install.session_probe import Probe, answer_file, plugin_loaded, read_answer, session_started
 
 GOOD = Probe(
@@ -32,9 +32,8 @@ GOOD = Probe(
     mode="apply",
     rows=JOIN_ROWS,
 )
-JAR = JarStatus("/jars/aqe-plugin-spark-4.1-0.1.0.jar", "4.1", "0.1.0", True)
-GONE = replace(JAR, exists=False)
-REMOTE = replace(JAR, exists=None)
+GONE = "/nowhere/aqe-plugin-spark-4.1-0.1.0.jar"
+REMOTE = "hdfs:///jars/aqe-plugin-spark-4.1-0.1.0.jar"
 
 
 def test_a_working_session_passes_with_its_version() -> None:
@@ -82,18 +81,19 @@ def test_an_incomplete_report_of_a_session_is_ignored(tmp_path: Path, content: s
     ("listed", "jars", "failed"),
     [
         (0, (), []),
-        (1, (JAR,), []),
         (1, (REMOTE,), []),
         (0, (GONE,), ["plugin"]),
         (1, (), ["jar"]),
         (1, (GONE,), ["jar"]),
-        (2, (JAR, GONE), ["plugin", "jar", "jar"]),
+        (2, (REMOTE, GONE), ["plugin", "jar", "jar"]),
     ],
 )
 def test_a_conf_fails_where_spark_would_not_load_the_plugin(
-    listed: int, jars: tuple[JarStatus, ...], failed: list[str]
+    listed: int, jars: tuple[str, ...], failed: list[str]
 ) -> None:
-    bad = [check for check in loading(listed, jars) if not check.ok]
+    plugins = ",".join([PLUGIN_CLASS] * listed)
+    conf = parse_properties(f"spark.plugins {plugins}\nspark.jars {','.join(jars)}\n".encode(), "conf")
+    bad = [check for check in loading(conf) if not check.ok]
     assert [check.name for check in bad] == failed
     assert all(check.fix for check in bad)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.errors import TargetError
-from aqe_plugin.install.checks import CheckVerdict, classes_there
+from aqe_plugin.install.checks import CheckVerdict
 from aqe_plugin.install.jars import carried_jars
-from aqe_plugin.install.links import check_links, jars_folder
+from aqe_plugin.install.links import check_links, classes_there, jars_folder
 from aqe_plugin.machine.pyspark import import_pyspark
 
 # Where each statement of a case stands in a class `Ours` of its own package, unless the case has more of it.

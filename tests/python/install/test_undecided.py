@@ -12,7 +12,7 @@ import pytest
 from aqe_plugin.conf.keys import PLUGIN_CLASS
 from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.conf.stores.locate import read_target
-from aqe_plugin.install.undecided import why_undecided
+from aqe_plugin.install.log_checks import why_undecided
 from aqe_plugin.machine.pyspark import import_pyspark
 from commands import Answer
 from samples import LOG_START

@@ -1,14 +1,17 @@
-"""Why an application decided nothing, from the conf that its event log has."""
+"""What ``check`` says of event logs, and why an application decided nothing, from the conf that its log has."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
+from aqe_plugin.errors import EventLogError
 from aqe_plugin.events.lines import EnvironmentSet
-from aqe_plugin.install.checks import ADAPTIVE_KEY, Check, CheckVerdict, adaptive_problem
-from aqe_plugin.logs import read_log
+from aqe_plugin.events.model import JoinDecided, QueryEnded, TrialArm
+from aqe_plugin.install.checks import ADAPTIVE_KEY, Check, adaptive_problem, outcome_of, tried
+from aqe_plugin.logs import Skipped, find_event_logs, read_log
 from aqe_plugin.logs.files import opened_files
 
 _EXTENSIONS_KEY = "spark.sql.extensions"
@@ -21,6 +24,41 @@ _ELSEWHERE = (
     "its conf is not that of the file with the plugin, or overrides it: by --properties-file without "
     f"--load-spark-defaults, by {PLUGINS_KEY} of its own, or by another SPARK_CONF_DIR"
 )
+
+
+def log_checks(log: Path) -> Iterator[Check]:
+    """Whether an event log, or a folder of logs, can be read, and each application in it loaded the plugin."""
+    readable = event_log("event log", log)
+    yield readable
+    if readable.ok:
+        why = first_undecided(log)
+        yield outcome_of("application", not why, why or f"{log}: loaded the plugin")
+
+
+def event_log(name: str, path: Path) -> Check:
+    """Whether an event log, or a folder of logs, can be read; counts the decisions in it."""
+    return tried(name, lambda: _read_event_log(path))
+
+
+def _read_event_log(path: Path) -> str:
+    readable, decisions, skipped, arms = 0, 0, list[Skipped](), Counter[TrialArm]()
+    for log in find_event_logs(path):
+        unread = 0
+        for record in read_log(log):
+            decisions += isinstance(record, JoinDecided)
+            if isinstance(record, QueryEnded) and record.arm is not None:
+                arms[record.arm] += 1
+            if isinstance(record, Skipped):
+                skipped.append(record)
+                unread += record.line is None
+        readable += unread < len(log.parts)
+    if readable == 0:
+        raise EventLogError(f"{skipped[0]}.")
+    left_out = f"; {len(skipped)} skipped, first: {skipped[0]}" if skipped else ""
+    by_arm = ", ".join(f"{arms[arm]} {arm.value}" for arm in TrialArm)
+    tried = f"; queries by arm: {by_arm}" if arms else ""
+    of = f"{decisions} {'decision' if decisions == 1 else 'decisions'}"
+    return f"{readable} readable, {of} in {'it' if readable == 1 else 'them'}{tried}{left_out}"
 
 
 def why_undecided(conf: Mapping[str, str]) -> str:
@@ -48,11 +86,3 @@ def first_undecided(source: Path | str, hadoop_conf: Mapping[str, str] | None = 
             if why:
                 return f"{log.name}: {why}"
     return ""
-
-
-def application_decides(log: Path) -> Check:
-    """Whether the conf of each application in an event log, or a folder of logs, lets the plugin decide."""
-    why = first_undecided(log)
-    if why:
-        return Check("application", CheckVerdict.FAILED, why)
-    return Check("application", CheckVerdict.OK, f"{log}: loaded the plugin")
