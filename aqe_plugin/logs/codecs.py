@@ -10,7 +10,6 @@ import importlib
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, Protocol
 
 from aqe_plugin.errors import EventLogError, ExtraMissingError
@@ -107,7 +106,7 @@ class _Plain:
 
 class _Zstd:
     def __init__(self, offset_bytes: int) -> None:
-        self._library: Any = _library("zstandard", "zstandard", "zstd")
+        self._library = _library("zstandard", "zstandard", "zstd")
         self._frame: Any = None
         self._offset_bytes = self._frame_bytes = offset_bytes
         self._out_bytes = 0
@@ -132,15 +131,21 @@ class _Zstd:
         try:
             out = self._frame.decompress(packed)
         except self._library.ZstdError as error:
-            raise EventLogError(f"its zstd data is damaged ({error})") from error
+            raise _damaged("zstd", error) from error
         before, self._out_bytes = self._out_bytes, self._out_bytes + len(out)
         return Piece(out, self._frame_bytes, before)
 
 
 class _Blocks:
-    """Base of the two block formats: collects bytes until a whole header, or a whole block, is there."""
+    """A list of blocks: collects bytes until a whole header, or a whole block, is there.
 
-    def __init__(self, offset_bytes: int) -> None:
+    Args:
+        take: of what is there, and whether the file begins with it, the bytes that are used and their content; ``None``
+            when more are needed.
+    """
+
+    def __init__(self, take: Callable[[memoryview, bool], tuple[int, bytes] | None], offset_bytes: int) -> None:
+        self._take = take
         self._pending = b""
         self._offset_bytes = offset_bytes
 
@@ -150,94 +155,82 @@ class _Blocks:
 
     def feed(self, data: bytes) -> Iterator[Piece]:
         buffer, position = self._pending + data, 0
-        while (taken := self._take(memoryview(buffer)[position:])) is not None:
+        while (taken := self._take(memoryview(buffer)[position:], self._offset_bytes == 0)) is not None:
             used, out = taken
             yield Piece(out, self._offset_bytes, 0)
             position += used
             self._offset_bytes += used
         self._pending = buffer[position:]
 
-    def _take(self, view: memoryview) -> tuple[int, bytes] | None:
-        """Bytes used and their content, or ``None`` when more are needed."""
-        raise TypeError("a block format says how a block is taken")
+
+_LZ4_HEADER = struct.Struct("<8sBiiI")  # magic, method and level, compressed length, length, checksum
+_LZ4_RAW, _LZ4_PACKED = 0x10, 0x20
+# Those of lz4-java's LZ4BlockOutputStream, whose checksum is an XXH32.
+_CHECKSUM_SEED, _CHECKSUM_BITS = 0x9747B28C, 0x0FFFFFFF
 
 
-class _Lz4Blocks(_Blocks):
-    _MAGIC = b"LZ4Block"
-    _HEADER = struct.Struct("<8sBiiI")  # magic, method and level, compressed length, length, checksum
-    _RAW, _LZ4 = 0x10, 0x20
-    # Those of lz4-java's LZ4BlockOutputStream, whose checksum is an XXH32.
-    _CHECKSUM_SEED, _CHECKSUM_BITS = 0x9747B28C, 0x0FFFFFFF
+def _lz4(offset_bytes: int) -> _Blocks:
+    library, checksums = _library("lz4.block", "lz4", "lz4"), _library("xxhash", "xxhash", "lz4")
 
-    def __init__(self, offset_bytes: int) -> None:
-        super().__init__(offset_bytes)
-        self._library: Any = _library("lz4.block", "lz4", "lz4")
-        self._checksums: Any = _library("xxhash", "xxhash", "lz4")
-
-    def _take(self, view: memoryview) -> tuple[int, bytes] | None:
-        if len(view) < self._HEADER.size:
+    def take(view: memoryview, _: bool) -> tuple[int, bytes] | None:
+        if len(view) < _LZ4_HEADER.size:
             return None
-        magic, token, compressed_length, length, checksum = self._HEADER.unpack_from(view)
-        method = token & 0xF0
-        lengths_are_sound = 0 <= compressed_length <= _MAX_BLOCK_BYTES and 0 <= length <= _MAX_BLOCK_BYTES
-        if magic != self._MAGIC or method not in (self._RAW, self._LZ4) or not lengths_are_sound:
-            raise EventLogError("its lz4 data is damaged (no block header where one belongs)")
-        end = self._HEADER.size + compressed_length
+        magic, token, packed_length, length, checksum = _LZ4_HEADER.unpack_from(view)
+        method, sound = token & 0xF0, range(_MAX_BLOCK_BYTES + 1)
+        is_header = magic == b"LZ4Block" and method in (_LZ4_RAW, _LZ4_PACKED)
+        if not is_header or packed_length not in sound or length not in sound:
+            raise _damaged("lz4", "no block header where one belongs")
+        end = _LZ4_HEADER.size + packed_length
         if len(view) < end:
             return None
-        content = self._content(bytes(view[self._HEADER.size : end]), method, length)
+        content = bytes(view[_LZ4_HEADER.size : end])
+        try:
+            content = content if method == _LZ4_RAW else library.decompress(content, uncompressed_size=length)
+        except library.LZ4BlockError as error:
+            raise _damaged("lz4", error) from error
         # A digit that changed leaves a line that can be read; the block that ends a stream has no checksum.
-        if length and self._checksums.xxh32_intdigest(content, self._CHECKSUM_SEED) & self._CHECKSUM_BITS != checksum:
-            raise EventLogError("its lz4 data is damaged (the checksum of a block)")
+        if length and checksums.xxh32_intdigest(content, _CHECKSUM_SEED) & _CHECKSUM_BITS != checksum:
+            raise _damaged("lz4", "the checksum of a block")
         return end, content
 
-    def _content(self, block: bytes, method: int, length: int) -> bytes:
-        if method == self._RAW:
-            return block
-        try:
-            content: bytes = self._library.decompress(block, uncompressed_size=length)
-        except self._library.LZ4BlockError as error:
-            raise EventLogError(f"its lz4 data is damaged ({error})") from error
-        return content
+    return _Blocks(take, offset_bytes)
 
 
-class _SnappyBlocks(_Blocks):
-    _MAGIC = b"\x82SNAPPY\x00"
-    _HEADER_BYTES = 16  # magic, version, compatible version
-    _LENGTH = struct.Struct(">i")
+_SNAPPY_MAGIC = b"\x82SNAPPY\x00"
+_SNAPPY_HEADER_BYTES = 16  # magic, version, compatible version
 
-    def __init__(self, offset_bytes: int) -> None:
-        super().__init__(offset_bytes)
-        self._library: Any = _library("cramjam", "cramjam", "snappy")
-        self._begun = offset_bytes > 0
 
-    def _take(self, view: memoryview) -> tuple[int, bytes] | None:
+def _snappy(offset_bytes: int) -> _Blocks:
+    library = _library("cramjam", "cramjam", "snappy")
+
+    def take(view: memoryview, begins_file: bool) -> tuple[int, bytes] | None:
         # A stream after another begins with its own header; no length begins so, as it would be negative.
-        if bytes(view[:1]) == self._MAGIC[:1] or not self._begun:
-            return self._take_header(view)
-        if len(view) < self._LENGTH.size:
+        if begins_file or view[:1] == _SNAPPY_MAGIC[:1]:
+            if len(view) < _SNAPPY_HEADER_BYTES:
+                return None
+            if view[: len(_SNAPPY_MAGIC)] != _SNAPPY_MAGIC:
+                raise _damaged("snappy", "no header where one belongs")
+            return _SNAPPY_HEADER_BYTES, b""
+        if len(view) < 4:
             return None
-        (length,) = self._LENGTH.unpack_from(view)
+        length = int.from_bytes(view[:4], "big", signed=True)
         if not 0 <= length <= _MAX_BLOCK_BYTES:
-            raise EventLogError("its snappy data is damaged (a block of impossible length)")
-        end = self._LENGTH.size + length
-        if len(view) < end:
+            raise _damaged("snappy", "a block of impossible length")
+        if len(view) < 4 + length:
             return None
         try:
-            return end, bytes(self._library.snappy.decompress_raw(bytes(view[self._LENGTH.size : end])))
-        except self._library.DecompressionError as error:
-            raise EventLogError(f"its snappy data is damaged ({error})") from error
+            return 4 + length, bytes(library.snappy.decompress_raw(bytes(view[4 : 4 + length])))
+        except library.DecompressionError as error:
+            raise _damaged("snappy", error) from error
 
-    def _take_header(self, view: memoryview) -> tuple[int, bytes] | None:
-        if len(view) < self._HEADER_BYTES:
-            return None
-        if bytes(view[: len(self._MAGIC)]) != self._MAGIC:
-            raise EventLogError("its snappy data is damaged (no header where one belongs)")
-        self._begun = True
-        return self._HEADER_BYTES, b""
+    return _Blocks(take, offset_bytes)
 
 
-def _library(module: str, package: str, codec: str) -> ModuleType:
+def _damaged(codec: str, what: object) -> EventLogError:
+    return EventLogError(f"its {codec} data is damaged ({what})")
+
+
+def _library(module: str, package: str, codec: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -249,6 +242,6 @@ def _library(module: str, package: str, codec: str) -> ModuleType:
 CODECS: dict[str, Callable[[int], Decompressor]] = {
     "": _Plain,
     "zstd": _Zstd,
-    "lz4": _Lz4Blocks,
-    "snappy": _SnappyBlocks,
+    "lz4": _lz4,
+    "snappy": _snappy,
 }
