@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from aqe_plugin.events.json_values import decode_text
-from aqe_plugin.events.model import QueryEnded, TrialArm
+from aqe_plugin.events.model import QueryEnded
 from aqe_plugin.events.queries import JoinStory, QueryStory
 
 if TYPE_CHECKING:
@@ -109,6 +109,6 @@ def _ended(row: Row, joins: Sequence[JoinStory]) -> QueryEnded | None:
         applied=sum(outcome.kind != "missing" for outcome in outcomes),
         errors=row["query_errors"],
         outcomes=outcomes,
-        arm=None if row["arm"] is None else TrialArm(row["arm"]),
+        arm=row["arm"],
         flips=tuple(flip for join in joins for flip in join.flips),
     )

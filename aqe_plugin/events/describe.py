@@ -13,17 +13,13 @@ from aqe_plugin.events.model import (
     FilterOutcome,
     FilterPlanned,
     FlipPoint,
-    InferredBy,
     JoinDecision,
     JoinFacts,
-    LimitChoice,
     LimitDecided,
-    LimitOperator,
     PredicateInferred,
     Reason,
     Strategy,
     WaitDecision,
-    WaitEnd,
 )
 from aqe_plugin.events.quantities import count, quantities, quantity, told_apart
 
@@ -42,20 +38,20 @@ _OF_SPARK = {
     "leave_to_spark": "another method",
 }
 _LIMITS = {
-    LimitOperator.COLLECT: "limit of the query",
-    LimitOperator.INNER: "limit inside the query",
-    LimitOperator.TOP: "first rows of a sort",
+    "collect": "limit of the query",
+    "inner": "limit inside the query",
+    "top": "first rows of a sort",
 }
 _INFERRED = {
-    InferredBy.EQUAL_COLUMN: "an equal column",
-    InferredBy.OR_OVER_SIDES: "an OR over both sides",
-    InferredBy.INEQUALITY: "an inequality",
+    "EQUAL_COLUMN": "an equal column",
+    "OR_OVER_SIDES": "an OR over both sides",
+    "INEQUALITY": "an inequality",
 }
 _LIMIT_CHOICES = {
-    LimitChoice.FEWEST_FILES: "fewest files",
-    LimitChoice.WAVES: "files in waves",
-    LimitChoice.TOP_FILES: "files of the first rows",
-    LimitChoice.LEAVE_TO_SPARK: "left to Spark",
+    "fewest_files": "fewest files",
+    "waves": "files in waves",
+    "top_files": "files of the first rows",
+    "leave_to_spark": "left to Spark",
 }
 
 
@@ -110,7 +106,7 @@ def options_not_taken(decision: JoinDecision) -> list[str]:
     names: dict[tuple[float | None, Reason], list[str]] = {}
     for option in decision.options:
         if JoinOption(option.strategy, option.with_filter) != chosen:
-            differs_in_filter = chosen is not None and option.strategy is chosen.strategy and decision.build_filter
+            differs_in_filter = chosen is not None and option.strategy == chosen.strategy and decision.build_filter
             describe = _describe_fully if differs_in_filter else describe_strategy
             name = describe(option.strategy, option.with_filter)
             names.setdefault((option.cost_millis, option.reason), []).append(name)
@@ -191,13 +187,13 @@ def _after_comma(text: str) -> str:
 
 def describe_join(facts: JoinFacts) -> str:
     """Kind, keys, and the sizes of both sides."""
-    kind = facts.kind.value.replace("_", " ")
+    kind = facts.kind.replace("_", " ")
     rows, table = quantity(facts.build.rows, "rows"), facts.build.origin_rows
     of = "" if table is None else f" of {count(table)}{_from(facts.build.origin_rows_source)}"
     build = f"{rows}{of}, {quantity(facts.build.memory_bytes, 'bytes')} in memory"
     probe = f"about {quantity(facts.probe.rows, 'rows')}{_from(facts.probe.rows_source)}"
     sides = (
-        f"build side {facts.build_side.value}: {build if facts.build.rows >= 0 else 'size unknown'}",
+        f"build side {facts.build_side}: {build if facts.build.rows >= 0 else 'size unknown'}",
         f"probe side: {probe if facts.probe.rows >= 0 else 'size unknown'}",
     )
     return "; ".join((f"{kind} join on {', '.join(facts.keys)}", *sides))
@@ -214,9 +210,9 @@ def describe_filter(planned: FilterPlanned) -> str:
 
 
 _WAIT_ENDS = {
-    WaitEnd.USED: "used",
-    WaitEnd.UNUSED: "not used",
-    WaitEnd.RELEASED: "released before the build side had finished",
+    "used": "used",
+    "unused": "not used",
+    "released": "released before the build side had finished",
 }
 
 
@@ -276,7 +272,7 @@ def describe_limit(limit: LimitDecided) -> str:
     if limit.outcome is None:
         return f"{what}; {chosen}"
     read = f"{quantity(limit.outcome.rows_read, 'rows')} read"
-    if decision.choice is LimitChoice.LEAVE_TO_SPARK:
+    if decision.choice == "leave_to_spark":
         return f"{what}; {chosen}; {read}"
     files = f"{decision.files_chosen:,} of {quantity(facts.files, 'files')} chosen"
     return f"{what}; {chosen}; {files}{'' if limit.applied else ', not applied'}, {read}"

@@ -140,9 +140,7 @@ def _struct(shape: Any) -> Any:
 
 
 def words_of(hint: Any) -> tuple[str, ...]:
-    """The words that a type allows, of an enum or a ``Literal``; empty for other types."""
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return tuple(member.value for member in hint)
+    """The words that a type allows, of a ``Literal``; empty for other types."""
     return get_args(hint) if get_origin(hint) is Literal else ()
 
 

@@ -7,7 +7,6 @@ field. Nothing here decides. A number that was not measured is ``None``, never a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Literal
 
 Mode = Literal["off", "observe", "apply"]
@@ -16,41 +15,28 @@ Mode = Literal["off", "observe", "apply"]
 Strategy = Literal["broadcast", "shuffled_hash", "filtered_sort_merge", "plain_sort_merge", "leave_to_spark"]
 """How a join runs."""
 
+JoinKind = Literal[
+    "inner", "left_outer", "right_outer", "full_outer", "left_semi", "left_anti", "null_aware_anti", "existence"
+]
+"""How a join combines its two sides."""
 
-class JoinKind(str, Enum):
-    """How a join combines its two sides."""
+Side = Literal["left", "right"]
+"""One of the two inputs of a join."""
 
-    INNER = "inner"
-    LEFT_OUTER = "left_outer"
-    RIGHT_OUTER = "right_outer"
-    FULL_OUTER = "full_outer"
-    LEFT_SEMI = "left_semi"
-    LEFT_ANTI = "left_anti"
-    NULL_AWARE_ANTI = "null_aware_anti"
-    EXISTENCE = "existence"
+WaitEnd = Literal["used", "unused", "released"]
+"""How a wait for a build side ended."""
 
+TrialArm = Literal["canary", "control", "own"]
+"""The arm of a trial: with all tried values, with none of them, or with some values of the user's own."""
 
-class Side(str, Enum):
-    """One of the two inputs of a join."""
+LimitOperator = Literal["collect", "inner", "top"]
+"""The operator that takes the first rows of a query."""
 
-    LEFT = "left"
-    RIGHT = "right"
+LimitChoice = Literal["fewest_files", "waves", "top_files", "leave_to_spark"]
+"""What the scan below a limit reads."""
 
-
-class WaitEnd(str, Enum):
-    """How a wait for a build side ended."""
-
-    USED = "used"
-    UNUSED = "unused"
-    RELEASED = "released"
-
-
-class TrialArm(str, Enum):
-    """The arm of a trial: with all tried values, with none of them, or with some values of the user's own."""
-
-    CANARY = "canary"
-    CONTROL = "control"
-    OWN = "own"
+InferredBy = Literal["EQUAL_COLUMN", "OR_OVER_SIDES", "INEQUALITY"]
+"""How a predicate of one side of a join follows from the query's conditions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -446,23 +432,6 @@ class QueryEnded(PluginEvent):
     flips: tuple[FlipPoint, ...] | None = None
 
 
-class LimitOperator(str, Enum):
-    """The operator that takes the first rows of a query."""
-
-    COLLECT = "collect"
-    INNER = "inner"
-    TOP = "top"
-
-
-class LimitChoice(str, Enum):
-    """What the scan below a limit reads."""
-
-    FEWEST_FILES = "fewest_files"
-    WAVES = "waves"
-    TOP_FILES = "top_files"
-    LEAVE_TO_SPARK = "leave_to_spark"
-
-
 @dataclass(frozen=True, slots=True)
 class LimitFacts:
     """What was known of a limit; ``rows_wanted`` includes the rows that an offset skips."""
@@ -514,14 +483,6 @@ class LimitDecided(PluginEvent):
     decision: LimitDecision
     outcome: LimitOutcome | None
     arm: TrialArm | None = None
-
-
-class InferredBy(str, Enum):
-    """How a predicate of one side of a join follows from the query's conditions."""
-
-    EQUAL_COLUMN = "EQUAL_COLUMN"
-    OR_OVER_SIDES = "OR_OVER_SIDES"
-    INEQUALITY = "INEQUALITY"
 
 
 @dataclass(frozen=True, slots=True)

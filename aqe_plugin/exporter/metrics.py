@@ -18,7 +18,7 @@ from aqe_plugin.events.model import Strategy, WaitEnd
 SECONDS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 RATIO_BUCKETS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98, 1.0)
 
-WAIT_ENDS = tuple(end.value for end in WaitEnd)
+WAIT_ENDS = get_args(WaitEnd)
 KINDS = ("empty", "exact", "missing", "pass_all", "range", "range_bitmap", "split_block_bloom")
 PASS_ALL_REASONS = (
     "BUILD_FAILED",

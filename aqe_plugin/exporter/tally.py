@@ -105,7 +105,7 @@ class Tally:
         elif isinstance(event, LimitDecided):
             self._add_limit(event)
         elif isinstance(event, PredicateInferred):
-            self._add(metrics.PREDICATES, event.inferred_by.value, _yes(event.applied))
+            self._add(metrics.PREDICATES, event.inferred_by, _yes(event.applied))
         elif isinstance(event, ApplicationStarted):
             self._add(metrics.APPLICATIONS)
             self._applications.start(log_name, event)
@@ -124,8 +124,8 @@ class Tally:
             self._add(metrics.WAIT_IDLE, by=_seconds(waiting.idle_millis))
         if waiting is not None and waiting.outcome is not None:
             waited = _seconds(waiting.waited_millis or 0.0)
-            self._add(metrics.WAITS_ENDED, waiting.outcome.value)
-            self._add(metrics.WAITED, waiting.outcome.value, by=waited)
+            self._add(metrics.WAITS_ENDED, waiting.outcome)
+            self._add(metrics.WAITED, waiting.outcome, by=waited)
             self._observe(metrics.WAIT_SECONDS, waited, log_name, event)
             self._applications.sums(log_name, event.time_millis)[metrics.APPLICATION_WAIT_SECONDS, ()] += _sound(waited)
         if decision.build_filter:
@@ -136,7 +136,7 @@ class Tally:
 
     def _add_limit(self, event: LimitDecided) -> None:
         decision = event.decision
-        self._add(metrics.LIMIT_DECISIONS, decision.choice.value, self._code(decision.reason.code), event.mode)
+        self._add(metrics.LIMIT_DECISIONS, decision.choice, self._code(decision.reason.code), event.mode)
         if event.outcome is not None:
             self._add(metrics.LIMIT_FILES, by=decision.facts.files)
             self._add(metrics.LIMIT_ROWS_READ, by=event.outcome.rows_read)

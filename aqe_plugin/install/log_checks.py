@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import get_args
 
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
 from aqe_plugin.errors import EventLogError
@@ -55,7 +56,7 @@ def _read_event_log(path: Path) -> str:
     if readable == 0:
         raise EventLogError(f"{skipped[0]}.")
     left_out = f"; {len(skipped)} skipped, first: {skipped[0]}" if skipped else ""
-    by_arm = ", ".join(f"{arms[arm]} {arm.value}" for arm in TrialArm)
+    by_arm = ", ".join(f"{arms[arm]} {arm}" for arm in get_args(TrialArm))
     tried = f"; queries by arm: {by_arm}" if arms else ""
     of = f"{decisions} {'decision' if decisions == 1 else 'decisions'}"
     return f"{readable} readable, {of} in {'it' if readable == 1 else 'them'}{tried}{left_out}"

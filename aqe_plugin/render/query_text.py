@@ -47,7 +47,7 @@ def plain(segments: Segments) -> str:
 def query_heading(query: QueryStory) -> Segments:
     """Number, duration, description, mode, arm of a trial, and application."""
     took = "still running" if query.duration_millis is None else quantity(query.duration_millis, "millis")
-    arm = "" if query.arm is None else f", {query.arm.value}"
+    arm = "" if query.arm is None else f", {query.arm}"
     name, identity = visible(query.application_name), visible(query.application)
     application = f"{name} ({identity})" if name and name != identity else identity
     return (

@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 
-from aqe_plugin.events.model import JoinFacts, JoinKind
+from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.events.queries import QueryStory
 
 _DIGITS = 16
@@ -27,7 +27,7 @@ _TOKENS = re.compile(
     r"(?P<name>`(?:[^`]|``)*`)|'(?:[^'\\]|\\.|'')*'|#\d+|(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?[a-zA-Z]{0,2}\b"
 )
 _EQUALS = " = "
-_AS_LEFT_JOIN = {JoinKind.RIGHT_OUTER: JoinKind.LEFT_OUTER}
+_AS_LEFT_JOIN = {"right_outer": "left_outer"}
 
 
 def fingerprint(story: QueryStory) -> str:
@@ -45,7 +45,7 @@ def join_conditions(story: QueryStory) -> tuple[str, ...]:
 def condition_of(facts: JoinFacts) -> str:
     """Type and columns of one join: ``inner: date_dim.d_date_sk = sales.date_sk``."""
     kind = _AS_LEFT_JOIN.get(facts.kind, facts.kind)
-    return f"{kind.value}: " + ", ".join(sorted(map(_equality, facts.keys)))
+    return f"{kind}: " + ", ".join(sorted(map(_equality, facts.keys)))
 
 
 def _equality(key: str) -> str:

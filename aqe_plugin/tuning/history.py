@@ -197,7 +197,7 @@ def _is_idle(written_millis: int | None, now_millis: int) -> bool:
 
 def in_arm(history: QueryHistory, arm: TrialArm | None) -> QueryHistory:
     """The queries of one arm of a trial, or those outside any trial."""
-    return history.where(lambda query: query.arm is arm)
+    return history.where(lambda query: query.arm == arm)
 
 
 def applications_since(history: QueryHistory, at_millis: int) -> QueryHistory:

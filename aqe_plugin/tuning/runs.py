@@ -125,7 +125,7 @@ def _age(run: Run) -> tuple[int, str, str, int]:
 
 
 def _order(facts: JoinFacts) -> tuple[str, ...]:
-    return (facts.kind.value, *sorted(facts.keys))
+    return (facts.kind, *sorted(facts.keys))
 
 
 def _join_run(join: JoinStory, mode: Mode) -> JoinRun:

@@ -132,7 +132,7 @@ def rollout(fleet: Fleet, effect: Effect, share: float | None, limits: RingLimit
         ring = steps[-1].ring if day >= _FIRST_DAY else Ring.OBSERVE
         for _ in range(fleet.a_day):
             arm = _drawn(share, dice) if share and ring is Ring.CANARY else None
-            has_change = arm is TrialArm.CANARY or ring is Ring.ALL
+            has_change = arm == "canary" or ring is Ring.ALL
             logs.append(_log(fleet, effect if has_change else Effect(), arm, day, level, dice))
         logs = [one for one in logs if one.deleted > day]
         if ring is Ring.OBSERVE:
@@ -151,7 +151,7 @@ def rollout(fleet: Fleet, effect: Effect, share: float | None, limits: RingLimit
 
 
 def _drawn(share: float, dice: random.Random) -> TrialArm:
-    return TrialArm.CANARY if dice.random() < share else TrialArm.CONTROL
+    return "canary" if dice.random() < share else "control"
 
 
 def _log(fleet: Fleet, effect: Effect, arm: TrialArm | None, day: int, level: float, dice: random.Random) -> _Log:

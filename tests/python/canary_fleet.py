@@ -62,14 +62,14 @@ class Applications:
             for number in range(_APPLICATIONS_A_DAY):
                 self.started += 1
                 application = f"application_1763712000000_{self.started:04d}"
-                arm = None
+                arm: TrialArm | None = None
                 if tried:
-                    arm = TrialArm.CANARY if draws(application, share) else TrialArm.CONTROL
+                    arm = "canary" if draws(application, share) else "control"
                 if tried and own * _APPLICATIONS_A_DAY > number:
-                    arm = TrialArm.OWN
+                    arm = "own"
                 self.fleet.day = day
-                runs = self.fleet.week(changed if arm is TrialArm.CANARY else plain, runs=1)
-                times = {TrialArm.CANARY: slowdown, TrialArm.OWN: 10.0}.get(arm or TrialArm.CONTROL, 1.0)
+                runs = self.fleet.week(changed if arm == "canary" else plain, runs=1)
+                times = {"canary": slowdown, "own": 10.0}.get(arm or "control", 1.0)
                 made = [replace(run, arm=arm, duration_millis=round(run.duration_millis * times)) for run in runs]
                 log = log_of(made, application, errors.get(arm, 0) if arm else 0)
                 (self.logs / application).write_bytes(log)

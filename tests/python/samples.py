@@ -20,17 +20,14 @@ from aqe_plugin.events.model import (
     FilterOutcome,
     FilterPlanned,
     FlipPoint,
-    InferredBy,
     JoinDecided,
     JoinDecision,
     JoinFacts,
-    JoinKind,
     KeyFacts,
     LimitChoice,
     LimitDecided,
     LimitDecision,
     LimitFacts,
-    LimitOperator,
     LimitOutcome,
     MemoryFacts,
     Mode,
@@ -38,9 +35,7 @@ from aqe_plugin.events.model import (
     ProbeFacts,
     QueryEnded,
     Reason,
-    Side,
     WaitDecision,
-    WaitEnd,
     WeighedOption,
 )
 
@@ -52,9 +47,9 @@ TOO_LARGE = Reason("BROADCAST_MEMORY", 96.0 * MEGABYTE, 64.0 * MEGABYTE, "bytes"
 
 FACTS = JoinFacts(
     join_id="j1",
-    kind=JoinKind.INNER,
+    kind="inner",
     keys=("ss_item_sk = sr_item_sk",),
-    build_side=Side.RIGHT,
+    build_side="right",
     build=BuildFacts(
         rows=1_200_000,
         stage_bytes=9 * MEGABYTE,
@@ -105,7 +100,7 @@ FACTS = JoinFacts(
         saving_millis=1624.0,
         idle_millis=40.0,
         build_millis=35.0,
-        outcome=WaitEnd.USED,
+        outcome="used",
         waited_millis=38.5,
     ),
     memory=MemoryFacts(
@@ -190,11 +185,11 @@ def ended(
     return QueryEnded(1, execution_id, 1_700_000_009_000, 3400, 35, *counts, outcomes, flips=(FLIP,))
 
 
-def limited(execution_id: int = 7, choice: LimitChoice = LimitChoice.FEWEST_FILES) -> LimitDecided:
+def limited(execution_id: int = 7, choice: LimitChoice = "fewest_files") -> LimitDecided:
     """`LIMIT 100000` over 2,000 files of 1,000 rows."""
-    facts = LimitFacts(LimitOperator.COLLECT, "sales", 100_000, 2000, 40 * MEGABYTE, 101, 55)
+    facts = LimitFacts("collect", "sales", 100_000, 2000, 40 * MEGABYTE, 101, 55)
     decision = LimitDecision(facts, choice, Reason("ENOUGH_ROWS", 100_000.0, 100_000.0, "rows", ""), 100, 100_000)
-    applied = choice is not LimitChoice.LEAVE_TO_SPARK
+    applied = choice != "leave_to_spark"
     outcome = LimitOutcome(100, 100_000, 100)
     return LimitDecided(1, execution_id, 1_700_000_000_500, "apply", applied, decision, outcome)
 
@@ -202,8 +197,7 @@ def limited(execution_id: int = 7, choice: LimitChoice = LimitChoice.FEWEST_FILE
 def inferred(execution_id: int = 7, *, applied: bool = True) -> PredicateInferred:
     """A bound of a scan that comparisons of columns give."""
     mode: Mode = "apply" if applied else "observe"
-    by = InferredBy.INEQUALITY
-    return PredicateInferred(1, execution_id, 1_700_000_000_400, mode, "sales", "(day <= 17)", by, applied)
+    return PredicateInferred(1, execution_id, 1_700_000_000_400, mode, "sales", "(day <= 17)", "INEQUALITY", applied)
 
 
 def line(event: JoinDecided | LimitDecided | PredicateInferred | QueryEnded, **changes: object) -> bytes:

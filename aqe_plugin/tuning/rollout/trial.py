@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.keys import PREFIX, number_of
 from aqe_plugin.conf.target import TargetConf
-from aqe_plugin.events.model import TrialArm
 from aqe_plugin.tuning.groups import current, group_named, written
 from aqe_plugin.tuning.history import DAY_MILLIS, QueryHistory, applications_since, faulty, in_arm, new_errors
 from aqe_plugin.tuning.recommend import Step, judge
@@ -198,8 +197,8 @@ def _sides(trial: Trial) -> tuple[QueryHistory, QueryHistory]:
     newer = applications_since(trial.history, began.after_since)
     changed = _with_change(last, newer)
     if last.ring is Ring.CANARY:
-        return changed, in_arm(newer, TrialArm.CONTROL)
-    tried = (TrialArm.CANARY, TrialArm.OWN)
+        return changed, in_arm(newer, "control")
+    tried = ("canary", "own")
     older = trial.history.of_applications(lambda one: trial.since_millis < one.started_millis <= began.before_until)
     return changed, older.where(lambda query: query.arm not in tried)
 
@@ -218,7 +217,7 @@ def _with_errors(trial: Trial) -> QueryHistory:
 def _with_change(last: RolloutStep, newer: QueryHistory) -> QueryHistory:
     """The queries with the change, of applications that started after the step into the present ring."""
     if last.ring is Ring.CANARY:
-        return in_arm(newer, TrialArm.CANARY)
+        return in_arm(newer, "canary")
     # Applications in an arm started before the canary's keys were removed.
     return in_arm(newer, None) if last.has_canary else newer
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin.events.lines import Event, parse_event
-from aqe_plugin.events.model import TrialArm
 from aqe_plugin.events.queries import QueryStory, queries_in
 from samples import (
     APPLICATION_START,
@@ -56,9 +55,9 @@ def test_a_query_knows_its_applications_start_its_newest_event_and_when_its_log_
 
 
 def test_a_query_that_never_ended_has_the_arm_of_its_decisions() -> None:
-    (query,) = queries(started(), line(replace(decided(), arm=TrialArm.CANARY)))
-    assert (query.ended, query.arm) == (None, TrialArm.CANARY)
-    (over_,) = queries(started(), line(replace(decided(), arm=TrialArm.CANARY)), over(), line(ended()))
+    (query,) = queries(started(), line(replace(decided(), arm="canary")))
+    assert (query.ended, query.arm) == (None, "canary")
+    (over_,) = queries(started(), line(replace(decided(), arm="canary")), over(), line(ended()))
     assert over_.arm is None
 
 

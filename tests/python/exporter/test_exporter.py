@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aqe_plugin import __version__
 from aqe_plugin.errors import ConfError, EventLogError, PortInUseError
 from aqe_plugin.events.describe import reason_meanings
-from aqe_plugin.events.model import LimitChoice, LimitOutcome, Reason
+from aqe_plugin.events.model import LimitOutcome, Reason
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.histogram import Histogram
 from aqe_plugin.exporter.metrics import MetricType
@@ -86,7 +86,7 @@ def test_a_scrape_has_the_sums_of_all_logs(tmp_path: Path) -> None:
 
 
 def test_a_scrape_has_the_limits_by_choice_and_reason_and_the_files_they_spared(tmp_path: Path) -> None:
-    left = limited(2, LimitChoice.LEAVE_TO_SPARK)
+    left = limited(2, "leave_to_spark")
     decision = replace(left.decision, reason=Reason("LIMIT_SOURCE", None, None, "", ""))
     not_on_a_scan = replace(left, decision=replace(decision, files_chosen=2000), outcome=None)
     unknown = replace(decision, reason=Reason("CODE_OF_TOMORROW", None, None, "", ""))

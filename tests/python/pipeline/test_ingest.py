@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from aqe_plugin.errors import EventSchemaError
 from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.lines import Event, parse_event
-from aqe_plugin.events.model import JoinFacts, LimitChoice
+from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.logs import Skipped, find_event_logs, read_log
 from aqe_plugin.pipeline.attempt_files import attempts_in, files_below
 from aqe_plugin.pipeline.compact import compact
@@ -204,7 +204,7 @@ def test_limits_and_predicates_have_tables_of_their_own_and_are_in_them_once(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     one, copy, root = tmp_path / "one", tmp_path / "copy", str(tmp_path / "tables")
-    left = replace(limited(1, LimitChoice.LEAVE_TO_SPARK), outcome=None)
+    left = replace(limited(1, "leave_to_spark"), outcome=None)
     lines = [line(inferred(1)), line(limited(1)), line(left), *query_lines(1), line(inferred(2)), line(inferred(1))]
     unusable = [line(limited(3), schemaVersion=2), line(limited(3)).replace(b'"operator":"collect"', b'"operator":7')]
     for folder in (one, copy):

@@ -10,7 +10,6 @@ import pytest
 
 from aqe_plugin.conf.keys import CANARY, CANARY_SET, CANARY_SHARE, PREFIX
 from aqe_plugin.errors import WriteError
-from aqe_plugin.events.model import TrialArm
 from aqe_plugin.tuning.groups import current
 from canary_fleet import BUILD_NANOS, Applications, applications
 from commands import Answer
@@ -97,7 +96,7 @@ def test_one_error_in_the_canary_arm_rolls_back_byte_for_byte(applications: Appl
     before = applications.target.read_bytes()
     in_canary(applications, answer)
     first = applications.started + 1
-    applications.days(3, slowdown=0.5, errors={TrialArm.CANARY: 1})
+    applications.days(3, slowdown=0.5, errors={"canary": 1})
     drawn = sum(draws(f"application_1763712000000_{one:04d}", SHARE) for one in range(first, applications.started + 1))
     assert drawn > 0
     found = step(applications, answer)
@@ -110,7 +109,7 @@ def test_one_error_in_the_canary_arm_rolls_back_byte_for_byte(applications: Appl
 
 def test_errors_of_the_control_and_users_own_values_do_not_count(applications: Applications, answer: Answer) -> None:
     in_canary(applications, answer)
-    applications.days(2, errors={TrialArm.CONTROL: 3, TrialArm.OWN: 3}, own=0.4)
+    applications.days(2, errors={"control": 3, "own": 3}, own=0.4)
     found = step(applications, answer)
     assert (found["ring"], found["why"].startswith("undecided so far: slower in ")) == ("canary", True), found["why"]
 
@@ -119,7 +118,7 @@ def test_an_error_that_the_control_has_as_well_is_no_error_of_the_change(
     applications: Applications, answer: Answer
 ) -> None:
     in_canary(applications, answer)
-    applications.days(3, errors={TrialArm.CANARY: 1, TrialArm.CONTROL: 1})
+    applications.days(3, errors={"canary": 1, "control": 1})
     assert step(applications, answer)["ring"] == "canary"
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from aqe_plugin.conf.keys import CANARY, PREFIX
-from aqe_plugin.events.model import TrialArm
 from aqe_plugin.logs.queries import read_queries
 from aqe_plugin.machine.pyspark import import_pyspark
 from aqe_plugin.tuning.history import history_of, in_arm
@@ -103,8 +102,8 @@ def test_events_of_real_applications_name_the_arm_and_tell_failed_from_cancelled
 
     told = [story for story in read_queries(events) if story.application != "app-1"]
     assert {(story.application, story.arm) for story in told} == {
-        (DRAWN, TrialArm.CANARY),
-        (NOT_DRAWN, TrialArm.CONTROL),
+        (DRAWN, "canary"),
+        (NOT_DRAWN, "control"),
     }
     gates = {
         story.application: {join.decision.filter_reason.conf_key for join in story.joins if story.error is None}
@@ -113,7 +112,7 @@ def test_events_of_real_applications_name_the_arm_and_tell_failed_from_cancelled
     assert MIN_PROBE_ROWS in gates[NOT_DRAWN]
     assert MIN_PROBE_ROWS not in gates[DRAWN]
     history = history_of(told)
-    sides = [in_arm(history, arm) for arm in (TrialArm.CANARY, TrialArm.CONTROL)]
+    sides = [in_arm(history, arm) for arm in ("canary", "control")]
     assert [[one.cancelled for one in side.failures] for side in sides] == [[False], [True]]
     assert [len(side.runs) for side in sides] == [1, 1]
 

@@ -39,9 +39,10 @@ class Cluster:
         """Each day an application in each arm; each takes so many times as long as at first."""
         for _ in range(count):
             runs = self.fleet.week(None, runs=1)
-            for arm, factor in ((TrialArm.CANARY, slowdown), (TrialArm.CONTROL, everywhere)):
+            factors: dict[TrialArm, float] = {"canary": slowdown, "control": everywhere}
+            for arm, factor in factors.items():
                 took = [replace(run, arm=arm, duration_millis=round(run.duration_millis * factor)) for run in runs]
-                name = f"{arm.value}-{self.fleet.day}"
+                name = f"{arm}-{self.fleet.day}"
                 (self.logs / name).write_bytes(log_of(took, name))
 
     def days_of_all(self, count: int, factor: float) -> None:

@@ -75,8 +75,8 @@ def test_what_ran_before_another_rollout_ended_is_no_control() -> None:
 
 def test_an_error_that_the_control_had_too_is_excused_also_when_that_log_is_gone(target: Path) -> None:
     begun(target, -9, RATE, 0.3)
-    control = Fault("c", "old", millis(-8), 1, TrialArm.CONTROL)
-    canary = replace(control, application="new", at_millis=millis(-1), arm=TrialArm.CANARY)
+    control = Fault("c", "old", millis(-8), 1, "control")
+    canary = replace(control, application="new", at_millis=millis(-1), arm="canary")
     found = rollouts(target, -7)
     take(found, go_on(found, found.trial(history(control)), unasked, Limits(), RingLimits()))
     found = rollouts(target, 0)
@@ -87,10 +87,10 @@ def test_an_error_that_the_control_had_too_is_excused_also_when_that_log_is_gone
 
 def test_an_error_that_the_control_had_in_the_canary_stays_excused_in_all(target: Path) -> None:
     begun(target, -9, RATE, 0.3)
-    control = Fault("c", "old", millis(-8), 1, TrialArm.CONTROL)
+    control = Fault("c", "old", millis(-8), 1, "control")
     found = rollouts(target, -7)
     take(found, go_on(found, found.trial(history(control)), unasked, Limits(), RingLimits()))
-    arms = [(TrialArm.CANARY, 500), (TrialArm.CONTROL, 1000)] * 30
+    arms: list[tuple[TrialArm, int]] = [("canary", 500), ("control", 1000)] * 30
     runs = [
         replace(run(f"a{number}", -6 + number / 100, arm), duration_millis=took + number)
         for number, (arm, took) in enumerate(arms)
@@ -106,7 +106,7 @@ def test_an_error_that_the_control_had_in_the_canary_stays_excused_in_all(target
 
 def test_an_error_in_a_query_without_a_decided_join_excuses_nothing(target: Path) -> None:
     begun(target, -9, RATE, 0.3)
-    faults = [Fault("", "a", millis(-1), 1, arm) for arm in (TrialArm.CONTROL, TrialArm.CANARY)]
+    faults = [Fault("", "a", millis(-1), 1, arm) for arm in ("control", "canary")]
     found = rollouts(target, 0)
     step = go_on(
         found, found.trial(history(faults[0], replace(faults[1], application="b"))), unasked, Limits(), RingLimits()
@@ -127,12 +127,12 @@ def test_a_step_back_that_waits_for_a_repository_stays_due_when_the_log_that_sho
     target: Path,
 ) -> None:
     begun(target, -9, RATE, 0.3)
-    arms = [(TrialArm.CANARY, 500), (TrialArm.CONTROL, 1000)] * 30
+    arms: list[tuple[TrialArm, int]] = [("canary", 500), ("control", 1000)] * 30
     good = [
         replace(run(f"a{number}", -6 + number / 100, arm), duration_millis=took + number)
         for number, (arm, took) in enumerate(arms)
     ]
-    harm = Fault("c", "gone", millis(-6), 3, TrialArm.CANARY)
+    harm = Fault("c", "gone", millis(-6), 3, "canary")
     for hours, seen in ((0, history(*good, harm)), (24 * 8, history(*good))):
         found = rollouts(target, hours)
         step = go_on(found, found.trial(seen), unasked, Limits(), RingLimits())
@@ -149,11 +149,11 @@ def days_of(factors: list[float], pairs_a_day: int, seed: int) -> list[list[Run]
     return [
         [
             replace(
-                run(f"d{day}n{number}{arm.value}", 24 * day + 1 + number / 100, arm),
-                duration_millis=round(1000 * math.exp(noise.gauss(0, 0.1)) * (factor if arm is TrialArm.CANARY else 1)),
+                run(f"d{day}n{number}{arm}", 24 * day + 1 + number / 100, arm),
+                duration_millis=round(1000 * math.exp(noise.gauss(0, 0.1)) * (factor if arm == "canary" else 1)),
             )
             for number in range(pairs_a_day)
-            for arm in (TrialArm.CANARY, TrialArm.CONTROL)
+            for arm in ("canary", "control")
         ]
         for day, factor in enumerate(factors, start=1)
     ]
@@ -187,7 +187,7 @@ def test_a_good_canary_whose_step_forward_waits_for_weeks_is_seldom_called_worse
 
 def in_all(slowdown: float, share: float | None = 0.3) -> tuple[Ring, str]:
     """The move after the control's applications of the day before, and those with the change, so many times as long."""
-    old = [run(f"old{number}", -30 + number / 10, TrialArm.CONTROL) for number in range(60)]
+    old = [run(f"old{number}", -30 + number / 10, "control") for number in range(60)]
     new = [
         replace(run(f"new{number}", 1 + number / 10), duration_millis=round(1000 * slowdown)) for number in range(60)
     ]
@@ -273,7 +273,8 @@ def test_with_a_clock_apart_from_the_clusters_the_hour_between_counts_for_neithe
     target: Path, hours: float
 ) -> None:
     begun(target, -20, RATE, 0.3)
-    arms = [(TrialArm.CANARY, 2.0)] * 30 + [(TrialArm.CONTROL, 1.0)] * 30
+    pairs: list[tuple[TrialArm, float]] = [("canary", 2.0), ("control", 1.0)]
+    arms = [pair for pair in pairs for _ in range(30)]
     seen = [
         replace(run(f"a{number}", -10 + number / 10, arm), duration_millis=round(1000 / factor + number))
         for number, (arm, factor) in enumerate(arms)
@@ -355,9 +356,9 @@ def test_an_application_whose_clock_is_far_off_does_not_keep_all_others_from_cou
 
 def test_a_rollout_begun_by_a_clock_that_is_behind_has_nothing_of_the_one_before(target: Path) -> None:
     begun(target, -3, TIMEOUT, 0.3)
-    arms = [TrialArm.CANARY, TrialArm.CONTROL] * 40
+    arms: list[TrialArm] = ["canary", "control"] * 40
     runs = [run(f"a{number}", -3 + number / 30, arm) for number, arm in enumerate(arms)]
-    slow = [replace(one, duration_millis=3000) if one.arm is TrialArm.CANARY else one for one in runs]
+    slow = [replace(one, duration_millis=3000) if one.arm == "canary" else one for one in runs]
     found = rollouts(target, 0)
     step = go_on(found, found.trial(history(*slow)), unasked, Limits(), RingLimits())
     assert step.step.ring is Ring.ROLLED_BACK

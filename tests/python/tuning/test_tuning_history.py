@@ -55,10 +55,8 @@ def test_finished_queries_are_runs_failed_ones_failures_running_ones_neither() -
 @pytest.mark.parametrize("error", [None, "Job 7 cancelled because SparkContext was shut down"])
 def test_a_query_that_has_no_end_is_a_failure_of_its_arm_once_its_log_has_ended(error: str | None) -> None:
     # Its driver died, or it hung until somebody ended the application.
-    open_ = replace(
-        STORY, ended=None, duration_millis=None, error=error, last_event_millis=7, decided_arm=TrialArm.CANARY
-    )
-    assert history_of([open_]).failures == (Failure(fingerprint(STORY), "app-1", 7, TrialArm.CANARY),)
+    open_ = replace(STORY, ended=None, duration_millis=None, error=error, last_event_millis=7, decided_arm="canary")
+    assert history_of([open_]).failures == (Failure(fingerprint(STORY), "app-1", 7, "canary"),)
     growing = replace(open_, log_written_millis=10 * DAY_MILLIS, last_event_millis=10 * DAY_MILLIS)
     idle = replace(STORY, application="another", last_event_millis=11 * DAY_MILLIS + 1)
     assert history_of([growing]).failures == ()
@@ -195,7 +193,7 @@ def test_a_canary_that_ends_its_drivers_fails_in_pairs_made_of_real_logs(tmp_pat
     dead = 0
     for number in range(60):
         tries = dice.random() < 0.3
-        arm = TrialArm.CANARY if tries else TrialArm.CONTROL
+        arm: TrialArm = "canary" if tries else "control"
         at_millis = 1_702_000_000_000 + number * DAY_MILLIS // 10
         runs = [replace(one, arm=arm, at_millis=at_millis) for one in fleet.week(None, runs=1)]
         lines = log_of(runs, f"app-{number}").splitlines(keepends=True)
@@ -207,6 +205,6 @@ def test_a_canary_that_ends_its_drivers_fails_in_pairs_made_of_real_logs(tmp_pat
         else:
             (tmp_path / f"app-{number}").write_bytes(b"".join(lines))
     found = history_of(read_queries(tmp_path))
-    pairs = application_pairs(in_arm(found, TrialArm.CANARY), in_arm(found, TrialArm.CONTROL), 100)
+    pairs = application_pairs(in_arm(found, "canary"), in_arm(found, "control"), 100)
     assert 0 < len(pairs) <= dead
     assert {(pair.changed.failed, pair.unchanged.failed) for pair in pairs} == {(1, 0)}
