@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.events.model import Mode
-from aqe_plugin.install.checks import Check, CheckVerdict, deciding, right_rows, small_join
+from aqe_plugin.install.checks import Check, deciding, right_rows, small_join
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ class Checks(Shown):
         return all(check.ok for check in self.checks)
 
     def _tables(self) -> tuple[Table, ...]:
-        rows = tuple((check.verdict.value, check.name, check.finding) for check in self.checks)
+        rows = tuple((check.verdict, check.name, check.finding) for check in self.checks)
         return (Table(self.heading, ("verdict", "check", "finding"), rows),)
 
 
@@ -43,4 +43,4 @@ def join_checks(spark: SparkSession, mode: Mode) -> tuple[Check, Check]:
 def joins_not_run(stopping: Sequence[Check]) -> tuple[Check, Check]:
     """The checks of :func:`join_checks` where ``stopping`` keeps every join from being decided."""
     why = f"not run because of {', '.join(check.name for check in stopping)}"
-    return Check("rows", CheckVerdict.NOT_RUN, why), Check("deciding", CheckVerdict.NOT_RUN, why)
+    return Check("rows", "not run", why), Check("deciding", "not run", why)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Set
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -116,7 +115,7 @@ def explain(
     log: Annotated[str, typer.Argument(help=LOGS_HELP)],
     output: Annotated[
         TableOrJson, typer.Option("--format", help="A table, or one JSON object a line for each query.")
-    ] = (TableOrJson.TABLE),
+    ] = "table",
     query: Annotated[
         int | None, typer.Option(help="Only the query with this number, Spark's SQL execution id.")
     ] = None,
@@ -146,7 +145,7 @@ def explain(
             printed += 1
             if stdout.is_terminal:
                 progress.hide()
-            if output is TableOrJson.JSON:
+            if output == "json":
                 print_json(encode(found), stdout)
             elif stdout.is_terminal:
                 stdout.print(query_table(found) if why else query_lines(found))
@@ -165,17 +164,11 @@ def explain(
         raise _no_decision(log, query, known, "" if known else first_undecided(log, conf))
 
 
-class Carried(str, Enum):
-    """What this package carries for ``spark-submit``."""
-
-    JAR = "jar"
-    SCRIPT = "script"
-
-
 @app.command(rich_help_panel=INSTALL)
 def path(
     carried: Annotated[
-        Carried, typer.Argument(metavar="jar|script", help="The plugin's jar, or the script of `aqe-plugin pipeline`.")
+        Literal["jar", "script"],
+        typer.Argument(metavar="jar|script", help="The plugin's jar, or the script of `aqe-plugin pipeline`."),
     ],
     spark: Annotated[
         str | None, typer.Option(help="The jar's Spark version or line, e.g. 4.1; without it, that of PySpark.")
@@ -185,7 +178,7 @@ def path(
 
     Example: spark-submit --jars "$(aqe-plugin path jar)" --conf spark.plugins=io.aqeplugin.AqePlugin job.py
     """
-    if carried is Carried.SCRIPT:
+    if carried == "script":
         typer.echo(PIPELINE_SCRIPT)
     else:
         typer.echo(jar_for(spark if spark is not None else import_pyspark().__version__))

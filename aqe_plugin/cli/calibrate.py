@@ -42,7 +42,7 @@ def calibrate(
     output: Annotated[
         FindingsFormat,
         typer.Option("--format", help="A table, JSON, or lines of a conf for `aqe-plugin rollout --values`."),
-    ] = FindingsFormat.TABLE,
+    ] = "table",
 ) -> None:
     """Measure on this cluster what the work of a join costs, and propose the coefficients of the price.
 
@@ -73,10 +73,10 @@ def calibrate(
     if refused:
         warn(f"Left out, because Spark ran another option: {'; '.join(refused)}.")
     proposed = found.proposed(_LEAST_IDENTIFIED)
-    stdout = stdout_console(soft_wrap=output is not FindingsFormat.TABLE)
-    if output is FindingsFormat.TABLE:
+    stdout = stdout_console(soft_wrap=output != "table")
+    if output == "table":
         print_fit(found, _LEAST_IDENTIFIED, stdout)
-    elif output is FindingsFormat.JSON:
+    elif output == "json":
         print_json(fit_json(found, _LEAST_IDENTIFIED), stdout)
     else:
         print_lines(fit_conf_lines(proposed), stdout)

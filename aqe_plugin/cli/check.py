@@ -14,7 +14,7 @@ from aqe_plugin.cli.settings import path_option
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import ConfError, SetupError
-from aqe_plugin.install.checks import Check, CheckVerdict
+from aqe_plugin.install.checks import Check
 from aqe_plugin.install.chosen_jar import require_jar
 from aqe_plugin.install.health import (
     conf_checks,
@@ -25,7 +25,6 @@ from aqe_plugin.install.health import (
 )
 from aqe_plugin.install.log_checks import log_checks
 from aqe_plugin.render.checks import print_checks
-from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.messages import say
 from aqe_plugin.render.terminal import stdout_console
 
@@ -51,7 +50,7 @@ def check(
             "plugin."
         ),
     ] = None,
-    output: TableOrJsonOption = TableOrJson.TABLE,
+    output: TableOrJsonOption = "table",
 ) -> None:
     """Check this machine (Java, PySpark, jar, Spark's classes) and a conf; each failure says how to fix it.
 
@@ -92,7 +91,7 @@ def _checks(where: ConfStore | None, machine: bool, run: bool, jar: Path | None,
     elif run and fine:
         yield from own_session_checks()
     elif run:
-        yield Check("session", CheckVerdict.NOT_RUN, "needs all of the above")
+        yield Check("session", "not run", "needs all of the above")
     if log is not None:
         yield from log_checks(log)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +21,7 @@ from aqe_plugin.render.terminal import drawn_table, stdout_console, visible
 def config(
     context: typer.Context,
     command: Annotated[str | None, typer.Argument(help="Only settings of this command, e.g. run.")] = None,
-    output: Annotated[TableOrJson, typer.Option("--format", help="A table or JSON lines.")] = TableOrJson.TABLE,
+    output: Annotated[TableOrJson, typer.Option("--format", help="A table or JSON lines.")] = "table",
 ) -> None:
     """Show the settings of all options, their values, and what sets them: environment, file or default.
 
@@ -38,7 +37,7 @@ def config(
     rows = [one for one in settings if command in (None, one.command)]
     if not rows:
         raise ConfError(f"{command}: no such command, or none with options; aqe-plugin --help lists all.")
-    if output is TableOrJson.JSON:
+    if output == "json":
         for one in rows:
             row = {
                 "setting": f"{one.command}.{one.name}",
@@ -67,10 +66,7 @@ def _shown(one: Setting) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    plain = value.value if isinstance(value, Enum) else value
-    if not isinstance(plain, str | Path):
-        return plain
-    return without_credentials(without_secret_value(str(plain)))
+    return without_credentials(without_secret_value(str(value))) if isinstance(value, str | Path) else value
 
 
 def _in_cell(value: Any) -> str:

@@ -27,7 +27,7 @@ from aqe_plugin.install.controller import (
     propose_rollback,
     propose_uninstall,
 )
-from aqe_plugin.install.journal import Action, Actor, journal_of
+from aqe_plugin.install.journal import Actor, journal_of
 from aqe_plugin.render.control import (
     diff_of,
     print_history,
@@ -67,7 +67,7 @@ def install(
     ] = None,
     spark: Annotated[str | None, typer.Option(help="The cluster's Spark version or line, e.g. 4.1.")] = None,
     yes: YesOption = False,
-    output: ProposalFormatOption = ProposalFormat.TABLE,
+    output: ProposalFormatOption = "table",
     why: WhyOption = "",
 ) -> None:
     """Install the plugin into a conf: add it to spark.plugins and its jar to spark.jars, and set the mode.
@@ -109,7 +109,7 @@ def rollback(
         ),
     ] = False,
     yes: YesOption = False,
-    output: ProposalFormatOption = ProposalFormat.TABLE,
+    output: ProposalFormatOption = "table",
     why: WhyOption = "",
 ) -> None:
     """Undo the last change in force, or all after an earlier one.
@@ -126,7 +126,7 @@ def uninstall(
     target: TargetOption = None,
     purge: Annotated[bool, typer.Option("--purge", help="Remove every spark.aqePlugin.* key, whoever set it.")] = False,
     yes: YesOption = False,
-    output: ProposalFormatOption = ProposalFormat.TABLE,
+    output: ProposalFormatOption = "table",
     why: WhyOption = "",
 ) -> None:
     """Take out of the file what install put in; if nothing else changed since, every byte is as before."""
@@ -138,12 +138,12 @@ def uninstall(
         say(f"Left, because somebody else set or changed them: {', '.join(left)}. --purge removes such keys.")
 
 
-def history(target: TargetOption = None, output: TableOrJsonOption = TableOrJson.TABLE) -> None:
+def history(target: TargetOption = None, output: TableOrJsonOption = "table") -> None:
     """Show what aqe-plugin did to the file, with who, when, why and digests, and its rollouts."""
     path = place_of(target)
     journal, rollouts = journal_of(path), rollouts_of(path)
     stdout = stdout_console()
-    if output is TableOrJson.JSON:
+    if output == "json":
         for one in (*journal.records, *rollouts):
             print_json(encode(one), stdout)
     elif journal.records or rollouts:
@@ -170,11 +170,11 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str
     do_it = yes and not proposal.nothing_to_do
     rehearsed = "" if do_it or proposal.nothing_to_do else proposal.store.rehearse(proposal.before, proposal.after)
     settled = carry_out(proposal, actor(why)) if do_it else []
-    if output is ProposalFormat.JSON:
+    if output == "json":
         print_json(proposal_json(proposal, do_it), stdout)
-    elif output is ProposalFormat.DIFF:
+    elif output == "diff":
         print_lines(diff_of(proposal), stdout)
-    elif output is ProposalFormat.PATCH:
+    elif output == "patch":
         print_lines(proposal.store.patch(proposal.before, proposal.after).splitlines(), stdout)
     elif not proposal.nothing_to_do:
         print_proposal(proposal, stdout_console())
@@ -182,11 +182,11 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str
         warn(f"found from before: {line}")
     name = proposal.store.name
     if proposal.nothing_to_do:
-        say(f"Nothing to do: {name} is as {proposal.action.value} would leave it.")
+        say(f"Nothing to do: {name} is as {proposal.action} would leave it.")
     elif do_it:
         back = (
             ""
-            if proposal.action is Action.ROLLBACK
+            if proposal.action == "rollback"
             else " aqe-plugin rollback, with the same --target if you gave one, shows how to undo it."
         )
         say(f"Done: {proposal.store.effect}{back}")

@@ -41,7 +41,7 @@ def recommend_command(
     logs: LogsArgument = None,
     decisions: DecisionsOption = None,
     target: TargetOption = None,
-    output: FindingsFormatOption = FindingsFormat.TABLE,
+    output: FindingsFormatOption = "table",
     max_step: StepOption = 2.0,
     min_runs: RunsOption = 5,
     hadoop_conf: HadoopConfOption = None,
@@ -68,11 +68,11 @@ def recommend_command(
 
 
 def _show_findings(findings: tuple[Finding, ...], limits: Limits, output: FindingsFormat) -> None:
-    stdout = stdout_console(soft_wrap=output is not FindingsFormat.TABLE)
+    stdout = stdout_console(soft_wrap=output != "table")
     chosen = best(findings, limits)
-    if output is FindingsFormat.TABLE:
+    if output == "table":
         print_findings(findings, limits, stdout)
-    elif output is FindingsFormat.JSON:
+    elif output == "json":
         for finding in findings:
             print_json(finding_json(finding, limits, chosen), stdout)
     elif chosen is not None:

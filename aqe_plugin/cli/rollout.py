@@ -67,7 +67,7 @@ def rollout(
     yes: YesOption = False,
     output: Annotated[
         StepFormat, typer.Option("--format", help="A table, JSON, or a patch of the object, for a repository.")
-    ] = StepFormat.TABLE,
+    ] = "table",
     why: WhyOption = "",
     hadoop_conf: HadoopConfOption = None,
 ) -> None:
@@ -123,13 +123,13 @@ def rollout(
             return
         if step.interrupted:
             warn(f"The step to {step.step.ring.value} was interrupted before.")
-        patch = _patch(step) if output is StepFormat.PATCH else []
-        left = step.changes_target and output is StepFormat.PATCH
+        patch = _patch(step) if output == "patch" else []
+        left = step.changes_target and output == "patch"
         if yes:
             next_steps.take(rollouts, step, leaves_target=left)
     if step.step.ring in (Ring.CANARY, Ring.ALL):
         _warn_without_plugin(file)
-    if output is StepFormat.PATCH:
+    if output == "patch":
         print_lines(patch, stdout_console(soft_wrap=True))
     else:
         _show(step, yes and step.moves, output)
@@ -242,7 +242,7 @@ def _text_of(file: Path) -> str:
 
 
 def _show(next_step: NextStep, done: bool, output: StepFormat) -> None:
-    if output is StepFormat.JSON:
+    if output == "json":
         print_json(rollout_step_json(next_step.step, next_step.before, done), stdout_console(soft_wrap=True))
     else:
         proposal, changes = next_step.proposal, next_step.step.changes

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from aqe_plugin.conf.keys import CANARY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, conf_keys, problem_of
 from aqe_plugin.conf.target import TargetConf
@@ -25,13 +24,8 @@ AS_IF_OFF = "Until that is corrected, every query runs as if the plugin were off
 JOIN_ROWS = 100
 
 
-class CheckVerdict(str, Enum):
-    """The outcome of a check; a remark is seldom intended, and does no harm."""
-
-    OK = "ok"
-    FAILED = "failed"
-    NOT_RUN = "not run"
-    REMARK = "remark"
+CheckVerdict = Literal["ok", "failed", "not run", "remark"]
+"""The outcome of a check; a remark is seldom intended, and does no harm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +45,7 @@ class Check:
     @property
     def ok(self) -> bool:
         """Whether it did not fail."""
-        return self.verdict is not CheckVerdict.FAILED
+        return self.verdict != "failed"
 
     @property
     def finding(self) -> str:
@@ -61,34 +55,34 @@ class Check:
 
 def outcome_of(name: str, ok: bool, found: str, fix: str = "") -> Check:
     """A check that passed, without its ``fix``, or failed."""
-    return Check(name, CheckVerdict.OK, found) if ok else Check(name, CheckVerdict.FAILED, found, fix)
+    return Check(name, "ok", found) if ok else Check(name, "failed", found, fix)
 
 
 def tried(name: str, find: Callable[[], str]) -> Check:
     """A check that fails with one of our errors."""
     try:
-        return Check(name, CheckVerdict.OK, find())
+        return Check(name, "ok", find())
     except AqePluginError as error:
-        return Check(name, CheckVerdict.FAILED, str(error))
+        return Check(name, "failed", str(error))
 
 
 def loading(conf: TargetConf) -> list[Check]:
     """Whether Spark will load the plugin."""
     listed, jars, add = times_listed(conf), our_jars(conf), "aqe-plugin install adds it."
     if not listed and not jars:
-        return [Check("plugin", CheckVerdict.REMARK, "not installed", add)]
+        return [Check("plugin", "remark", "not installed", add)]
     if not listed:
         not_named = f"spark.jars lists the jar and {PLUGINS_KEY} does not name the plugin"
-        return [Check("plugin", CheckVerdict.FAILED, not_named, add)]
+        return [Check("plugin", "failed", not_named, add)]
     times = f" {listed} times" if listed > 1 else ""
     checks = [outcome_of("plugin", listed == 1, f"{PLUGINS_KEY} names {PLUGIN_CLASS}{times}", "Keep one of them.")]
     if not jars:
         unless = "unless the jar is in Spark's own jars folder, every application fails to start"
         no_jar = f"{PLUGINS_KEY} names the plugin and spark.jars has no jar of it: {unless}"
-        checks.append(Check("jar", CheckVerdict.FAILED, no_jar, add))
+        checks.append(Check("jar", "failed", no_jar, add))
     if len(jars) > 1:
         several = "spark.jars lists several jars of aqe-plugin"
-        checks.append(Check("jar", CheckVerdict.FAILED, several, "Keep the one that fits the cluster's Spark."))
+        checks.append(Check("jar", "failed", several, "Keep the one that fits the cluster's Spark."))
     return [*checks, *(_jar_exists(jar, conf.runs_on_this_machine) for jar in jars)]
 
 
@@ -97,10 +91,10 @@ def _jar_exists(jar: str, on_this_machine: bool) -> Check:
     name, is_local = jar_name(jar), on_this_machine and (":" not in jar or jar.startswith("file:"))
     if is_local and not Path(jar.removeprefix("file:")).is_file():
         missing, fix = "does not exist: every application fails to start", "Put it back, or give install another --jar."
-        return Check("jar", CheckVerdict.FAILED, f"{jar} {missing}", fix)
+        return Check("jar", "failed", f"{jar} {missing}", fix)
     assert name is not None
     known = "exists" if is_local else "not on this machine, so not checked"
-    return Check("jar", CheckVerdict.OK, f"{jar} (version {name.version}, for Spark {name.line}, {known})")
+    return Check("jar", "ok", f"{jar} (version {name.version}, for Spark {name.line}, {known})")
 
 
 def key_checks(conf: Mapping[str, str]) -> list[Check]:
@@ -116,7 +110,7 @@ def key_checks(conf: Mapping[str, str]) -> list[Check]:
         fix = AS_IF_OFF if key in conf_keys() and not key.startswith(CANARY) else ""
         checks.append(outcome_of(key, not problem, found, fix))
     if problem := adaptive_problem(conf):
-        checks.append(Check(ADAPTIVE_KEY, CheckVerdict.FAILED, f"{conf[ADAPTIVE_KEY]}: {problem}"))
+        checks.append(Check(ADAPTIVE_KEY, "failed", f"{conf[ADAPTIVE_KEY]}: {problem}"))
     return checks
 
 
@@ -139,7 +133,7 @@ def right_rows(rows: int) -> Check:
 def mode_set(value: str | None) -> Check:
     """The mode; ``None`` is the default."""
     if value is None:
-        return Check("mode", CheckVerdict.OK, f"{conf_keys()[MODE_KEY].default}, by default")
+        return Check("mode", "ok", f"{conf_keys()[MODE_KEY].default}, by default")
     problem = problem_of(MODE_KEY, value)
     return outcome_of("mode", not problem, f"{value}: {problem}" if problem else value, AS_IF_OFF)
 
@@ -152,12 +146,12 @@ def deciding(decisions: int, mode: str, foreign: str = "") -> Check:
     """
     if mode == "off":
         found, fix = "the mode is off, so nothing is decided.", "Set the mode to observe or apply."
-        return Check("deciding", CheckVerdict.NOT_RUN, found, fix)
+        return Check("deciding", "not run", found, fix)
     if decisions:
         left_alone = f"; left alone beside another engine (FOREIGN_NODE: {foreign})" if foreign else ""
-        return Check("deciding", CheckVerdict.OK, f"joins decided in mode {mode}: {decisions}{left_alone}")
+        return Check("deciding", "ok", f"joins decided in mode {mode}: {decisions}{left_alone}")
     fix = "If no check above failed, report this with the driver's log."
-    return Check("deciding", CheckVerdict.FAILED, "no join was decided.", fix)
+    return Check("deciding", "failed", "no join was decided.", fix)
 
 
 def small_join(spark: SparkSession) -> DataFrame:

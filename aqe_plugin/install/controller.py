@@ -31,7 +31,6 @@ from aqe_plugin.install.journal import (
     Action,
     Actor,
     Journal,
-    Phase,
     Record,
     in_force,
     journal_of,
@@ -74,7 +73,7 @@ def propose_install(store: ConfStore, jar: str, mode: str | None) -> Proposal:
     target = read_target(store)
     plan = plan_install(target.conf, jar, mode, target.store.name)
     after = plan.after.render() if plan.changes else target.content
-    return Proposal(Action.INSTALL, target.store, target.content, after, plan.changes)
+    return Proposal("install", target.store, target.content, after, plan.changes)
 
 
 def propose_uninstall(store: ConfStore, purge: bool) -> Proposal:
@@ -104,7 +103,7 @@ def propose_uninstall(store: ConfStore, purge: bool) -> Proposal:
     why = "--purge removes the plugin's own keys" if purge else "aqe-plugin had set it"
     changes = changes_between(target.conf.items(), conf.items(), why)
     changes = tuple(replace(change, why=whys.get(change.key, why)) for change in changes)
-    return Proposal(Action.UNINSTALL, target.store, target.content, after, changes)
+    return Proposal("uninstall", target.store, target.content, after, changes)
 
 
 def keys_left(proposal: Proposal) -> dict[str, str]:
@@ -132,7 +131,7 @@ def propose_tuning(store: ConfStore, values: Mapping[str, str | None], why: str)
         conf = conf.without(key) if value is None else conf.with_value(key, value)
     changes = changes_between(target.conf.items(), conf.items(), why)
     after = conf.render() if changes else target.content
-    return Proposal(Action.TUNE, target.store, target.content, after, changes)
+    return Proposal("tune", target.store, target.content, after, changes)
 
 
 def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Proposal:
@@ -163,7 +162,7 @@ def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Pr
     last = changed[-1]
     if store.keeps_texts and digest(content) != last.after and not force:
         raise ConflictError(
-            f"{store.name}: changed since {last.action.value} no. {last.number} by somebody else: "
+            f"{store.name}: changed since {last.action} no. {last.number} by somebody else: "
             f"{_difference(store, journal.kept(last.after), content)}. "
             "A rollback would undo that too: --force does so and keeps the present file as a backup."
         )
@@ -202,11 +201,11 @@ def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Pr
             "by hand. --force leaves these keys as they are, and takes back the others."
         )
     before = as_before(first)
-    why = f"as before {first.action.value} no. {first.number}"
+    why = f"as before {first.action} no. {first.number}"
     changes = changes_between(_items(store, content), _items(store, before), why)
     if not store.keeps_texts:
         _require_credentials(changes, journal, store)
-    return Proposal(Action.ROLLBACK, store, content, before, changes, first.number)
+    return Proposal("rollback", store, content, before, changes, first.number)
 
 
 def carry_out(proposal: Proposal, actor: Actor) -> list[str]:
@@ -231,7 +230,7 @@ def carry_out_held(proposal: Proposal, actor: Actor) -> list[str]:
     record = Record(
         schema_version=SCHEMA_VERSION,
         number=journal.next_number(),
-        phase=Phase.BEGUN,
+        phase="begun",
         action=proposal.action,
         at=actor.time(),
         who=actor.who,
@@ -251,9 +250,9 @@ def carry_out_held(proposal: Proposal, actor: Actor) -> list[str]:
     try:
         store.replace(proposal.before, proposal.after, actor.who, had)
     except (ConflictError, WriteError):
-        journal.write(replace(record, phase=Phase.ABANDONED, at=actor.time()))
+        journal.write(replace(record, phase="abandoned", at=actor.time()))
         raise
-    journal.write(replace(record, phase=Phase.DONE, at=actor.time()))
+    journal.write(replace(record, phase="done", at=actor.time()))
     return settled
 
 
@@ -271,8 +270,8 @@ def settle_held(store: ConfStore, actor: Actor) -> list[str]:
     if interrupted is not None:
         (ended,) = (one for one in _settled(journal, store, store.read()) if one.number == interrupted.number)
         journal.write(replace(ended, at=actor.time()))
-        outcome = "had been carried out" if ended.phase is Phase.DONE else "had changed nothing"
-        reports.append(f"{ended.action.value} no. {ended.number} of {ended.at} was interrupted and {outcome}")
+        outcome = "had been carried out" if ended.phase == "done" else "had changed nothing"
+        reports.append(f"{ended.action} no. {ended.number} of {ended.at} was interrupted and {outcome}")
     return reports
 
 
@@ -288,8 +287,8 @@ def was_carried_out(record: Record, store: ConfStore, content: bytes | None) -> 
 def _settled(journal: Journal, store: ConfStore, content: bytes | None) -> tuple[Record, ...]:
     """The records; the content shows how an interrupted one ended."""
     return tuple(
-        replace(record, phase=Phase.DONE if was_carried_out(record, store, content) else Phase.ABANDONED)
-        if record.phase is Phase.BEGUN
+        replace(record, phase="done" if was_carried_out(record, store, content) else "abandoned")
+        if record.phase == "begun"
         else record
         for record in journal.records
     )
@@ -372,7 +371,7 @@ def _last_installs(records: tuple[Record, ...]) -> list[Record]:
     """The installs and tunings since the last uninstall, oldest first."""
     found: list[Record] = []
     for record in in_force(records):
-        found = [] if record.action is Action.UNINSTALL else [*found, record]
+        found = [] if record.action == "uninstall" else [*found, record]
     return found
 
 

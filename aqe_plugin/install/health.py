@@ -20,7 +20,6 @@ from aqe_plugin.install.checks import (
     NO_ADAPTIVE,
     NOT_ADAPTIVE,
     Check,
-    CheckVerdict,
     adaptive_problem,
     deciding,
     key_checks,
@@ -60,7 +59,7 @@ def machine_checks() -> Iterator[Check]:
     elif pyspark.ok:
         yield from classes_there(Path(str(import_pyspark().__file__)).parent)
     else:
-        yield Check("classes", CheckVerdict.NOT_RUN, "needs PySpark")
+        yield Check("classes", "not run", "needs PySpark")
 
 
 def _jar_that_fits() -> str:
@@ -74,18 +73,18 @@ def conf_checks(store: ConfStore) -> Iterator[Check]:
     conf = target.conf.items()
     listed = times_listed(target.conf)
     there = "" if target.content is not None else " (does not exist)"
-    yield Check("conf", CheckVerdict.OK, f"{target.store.name}{there}")
+    yield Check("conf", "ok", f"{target.store.name}{there}")
     yield from loading(target.conf)
     for check in key_checks(conf):
         # Whoever switches it off may do without the plugin's joins; a value that Spark does not take serves nobody.
         if check.name == ADAPTIVE_KEY and adaptive_problem(conf) == NO_ADAPTIVE:
-            yield replace(check, verdict=CheckVerdict.REMARK)
+            yield replace(check, verdict="remark")
         elif check.name != "mode" or listed or MODE_KEY in conf:
             yield check
     remarks = [*target.conf.remarks(), *_interruptions(target)]
     if not target.conf.runs_on_this_machine and target.conf.not_read_by:
         remarks.append(target.conf.not_read_by)
-    yield from (Check("conf", CheckVerdict.REMARK, remark) for remark in remarks)
+    yield from (Check("conf", "remark", remark) for remark in remarks)
 
 
 def is_installed(store: ConfStore) -> bool:
@@ -111,13 +110,11 @@ def session_checks(store: ConfStore, jar: Path | None, environment: Mapping[str,
     """
     target = read_target(store)
     if not times_listed(target.conf):
-        yield Check(
-            "session", CheckVerdict.FAILED, "the conf does not name the plugin.", "aqe-plugin install does that."
-        )
+        yield Check("session", "failed", "the conf does not name the plugin.", "aqe-plugin install does that.")
         return
     if adaptive_problem(target.conf.items()) == NOT_ADAPTIVE:
         # Spark would hang without a word.
-        yield Check("session", CheckVerdict.NOT_RUN, f"not run because of {ADAPTIVE_KEY}")
+        yield Check("session", "not run", f"not run because of {ADAPTIVE_KEY}")
         return
     home = spark_home_of(store, environment)
     version = home_version(home)
@@ -128,7 +125,7 @@ def session_checks(store: ConfStore, jar: Path | None, environment: Mapping[str,
         command = submit_command(home, _properties(target, jar, folder), folder)
         for check in _session(command, submit_environment(home, environment), folder, version):
             # Nothing is proved in a mode that is off.
-            yield replace(check, verdict=CheckVerdict.FAILED) if check.verdict is CheckVerdict.NOT_RUN else check
+            yield replace(check, verdict="failed") if check.verdict == "not run" else check
 
 
 def spark_home_of(store: ConfStore, environment: Mapping[str, str]) -> Path:
@@ -153,7 +150,7 @@ def _session(command: list[str], environment: Mapping[str, str], folder: Path, s
     try:
         probe, driver_log = run_probe(command, environment, folder)
     except SessionError as error:
-        yield Check("session", CheckVerdict.FAILED, str(error))
+        yield Check("session", "failed", str(error))
         return
     yield session_started(probe, spark_version)
     yield plugin_loaded(probe, driver_log)
@@ -196,7 +193,7 @@ def _interruptions(target: Target) -> list[str]:
     if cut_off is not None:
         state = "new" if was_carried_out(cut_off, target.store, target.content) else "old"
         found.append(
-            f"{cut_off.action.value} no. {cut_off.number} of {cut_off.at} was interrupted; the file holds the {state} "
+            f"{cut_off.action} no. {cut_off.number} of {cut_off.at} was interrupted; the file holds the {state} "
             "state, and the next change records that."
         )
     if journal.damaged_lines:

@@ -12,8 +12,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from enum import Enum
 from pathlib import Path
+from typing import Literal
 
 from aqe_plugin.conf.changes import Change, merged
 from aqe_plugin.conf.target import ConfStore
@@ -27,21 +27,11 @@ _PRIVATE = 0o600
 _RINGS = ("canary", "all", "settled", "rolled_back")
 
 
-class Action(str, Enum):
-    """The kinds of change."""
+Action = Literal["install", "uninstall", "tune", "rollback"]
+"""The kinds of change."""
 
-    INSTALL = "install"
-    UNINSTALL = "uninstall"
-    TUNE = "tune"
-    ROLLBACK = "rollback"
-
-
-class Phase(str, Enum):
-    """``begun`` is written before the file is touched, one of the others at the end."""
-
-    BEGUN = "begun"
-    DONE = "done"
-    ABANDONED = "abandoned"
+Phase = Literal["begun", "done", "abandoned"]
+"""``begun`` is written before the file is touched, one of the others at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +93,7 @@ class Journal:
     @property
     def interrupted(self) -> Record | None:
         """The change that was begun and whose end was not recorded."""
-        return next((record for record in self.records if record.phase is Phase.BEGUN), None)
+        return next((record for record in self.records if record.phase == "begun"), None)
 
     @property
     def damage(self) -> str:
@@ -186,9 +176,9 @@ def in_force(records: tuple[Record, ...]) -> list[Record]:
     """
     stack: list[Record] = []
     for record in records:
-        if record.phase is not Phase.DONE:
+        if record.phase != "done":
             continue
-        if record.action is Action.ROLLBACK:
+        if record.action == "rollback":
             stack = [kept for kept in stack if record.undoes is None or kept.number < record.undoes]
         else:
             stack.append(record)

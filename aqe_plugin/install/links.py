@@ -15,7 +15,7 @@ from pathlib import Path
 
 from aqe_plugin.conf.stores.locate import core_version
 from aqe_plugin.errors import AqePluginError, TargetError
-from aqe_plugin.install.checks import Check, CheckVerdict
+from aqe_plugin.install.checks import Check
 from aqe_plugin.install.jars import carried_jars, jar_for, spark_line
 from aqe_plugin.machine.class_file import (
     ABSTRACT,
@@ -115,13 +115,13 @@ def classes_there(spark: Path) -> list[Check]:
     try:
         links = check_links(jars_folder(spark))
     except AqePluginError as error:
-        return [Check(name, CheckVerdict.FAILED, str(error))]
+        return [Check(name, "failed", str(error))]
     looked_up = f"{links.references} references of {links.jar.name}"
     if not links.broken:
-        return [Check(name, CheckVerdict.OK, f"all {looked_up} are in Spark {links.spark_version}")]
+        return [Check(name, "ok", f"all {looked_up} are in Spark {links.spark_version}")]
     found = f"of {looked_up}, these fail in Spark {links.spark_version}"
-    return [Check(name, CheckVerdict.FAILED, f"{found}: {len(links.broken)}", fix)] + [
-        Check(name, CheckVerdict.FAILED, str(broken)) for broken in links.broken
+    return [Check(name, "failed", f"{found}: {len(links.broken)}", fix)] + [
+        Check(name, "failed", str(broken)) for broken in links.broken
     ]
 
 

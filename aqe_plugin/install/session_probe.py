@@ -20,7 +20,7 @@ from typing import Any
 
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys, entries_of
 from aqe_plugin.errors import AqePluginError, SessionError
-from aqe_plugin.install.checks import Check, CheckVerdict, right_rows, small_join
+from aqe_plugin.install.checks import Check, right_rows, small_join
 from aqe_plugin.install.jars import spark_line
 from aqe_plugin.install.session import configure
 
@@ -61,7 +61,7 @@ def session_started(probe: Probe, spark_version: str) -> Check:
     expected = spark_line(spark_version)
     if spark_line(probe.spark_version) != expected:
         found = f"Spark {probe.spark_version} started in place of line {expected}."
-        return Check("session", CheckVerdict.FAILED, found, "Unset SPARK_HOME or correct it.")
+        return Check("session", "failed", found, "Unset SPARK_HOME or correct it.")
     rows = right_rows(probe.rows)
     return replace(rows, name="session", found=f"Spark {probe.spark_version} started; {rows.found}")
 
@@ -70,13 +70,11 @@ def plugin_loaded(probe: Probe, driver_log: str) -> Check:
     """Whether the plugin's rules are loaded; if it stood down, the driver's log says why."""
     if PLUGIN_CLASS not in entries_of(probe.plugins):
         found = f"{PLUGIN_CLASS} is not in spark.plugins ({probe.plugins}): something overrides the session's conf."
-        return Check("plugin", CheckVerdict.FAILED, found)
+        return Check("plugin", "failed", found)
     if any(extension.startswith("io.aqeplugin.") for extension in entries_of(probe.extensions)):
-        return Check("plugin", CheckVerdict.OK, f"{PLUGIN_CLASS} and its rules are loaded")
+        return Check("plugin", "ok", f"{PLUGIN_CLASS} and its rules are loaded")
     warnings = [line[line.index(_WARNING) :] for line in driver_log.splitlines() if _WARNING in line]
-    return Check(
-        "plugin", CheckVerdict.FAILED, *(warnings[:1] or ["it was loaded and stood down silently.", "Report this."])
-    )
+    return Check("plugin", "failed", *(warnings[:1] or ["it was loaded and stood down silently.", "Report this."]))
 
 
 def answer_file(folder: Path) -> Path:

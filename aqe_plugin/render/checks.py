@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.text import Text
 
 from aqe_plugin.events.json_values import encode
-from aqe_plugin.install.checks import Check, CheckVerdict
+from aqe_plugin.install.checks import Check
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.terminal import print_json, visible
 
-_STYLES = {CheckVerdict.OK: "green", CheckVerdict.FAILED: "bold red"}
+_STYLES = {"ok": "green", "failed": "bold red"}
 
 
 def print_checks(checks: Iterable[Check], output: TableOrJson, console: Console) -> list[Check]:
@@ -20,9 +20,9 @@ def print_checks(checks: Iterable[Check], output: TableOrJson, console: Console)
     failed = []
     for check in checks:
         failed += [] if check.ok else [check]
-        if output is TableOrJson.JSON:
+        if output == "json":
             print_json(encode(check), console)
         else:
-            line = Text(f"{check.verdict.value:<8}", style=_STYLES.get(check.verdict, "yellow"))
+            line = Text(f"{check.verdict:<8}", style=_STYLES.get(check.verdict, "yellow"))
             console.print(line.append(f"{check.name:<9} {visible(check.finding)}", style="default"))
     return failed

@@ -17,16 +17,16 @@ from aqe_plugin.conf.changes import Change, as_kept
 from aqe_plugin.conf.credentials import HIDDEN, conf_without_secrets, without_credentials
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
-from aqe_plugin.install.journal import Journal, Phase
+from aqe_plugin.install.journal import Journal
 from aqe_plugin.render.terminal import drawn_table, visible
 
 _DIGEST_SHOWN = 12
 _HEADER_LINES = 2
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _ENDS = {
-    Phase.DONE: ("done", "green"),
-    Phase.ABANDONED: ("not done", "yellow"),
-    Phase.BEGUN: ("interrupted", "bold red"),
+    "done": ("done", "green"),
+    "abandoned": ("not done", "yellow"),
+    "begun": ("interrupted", "bold red"),
 }
 
 
@@ -68,7 +68,7 @@ def changes_table(changes: Iterable[Change]) -> Table:
 
 def print_proposal(proposal: Proposal, console: Console) -> None:
     """The target, and its changes."""
-    console.print(Text(f"{proposal.action.value} {visible(proposal.store.name)}", style="bold"))
+    console.print(Text(f"{proposal.action} {visible(proposal.store.name)}", style="bold"))
     if proposal.before is None and proposal.store.note_when_new:
         console.print(Text(f"  {proposal.store.note_when_new}"))
     console.print(changes_table(proposal.changes) if proposal.changes else Text("  comments or layout alone"))
@@ -77,7 +77,7 @@ def print_proposal(proposal: Proposal, console: Console) -> None:
 def proposal_json(proposal: Proposal, applied: bool) -> dict[str, object]:
     """The proposal, and whether it was ``applied``."""
     return {
-        "action": proposal.action.value,
+        "action": proposal.action,
         "file": proposal.store.name,
         "nothingToDo": proposal.nothing_to_do,
         "applied": applied,
@@ -90,7 +90,7 @@ def print_history(journal: Journal, console: Console) -> None:
     for record in journal.records:
         outcome, style = _ENDS[record.phase]
         undone = "" if record.undoes is None else f" of no. {record.undoes}"
-        heading = Text(f"no. {record.number}  {record.action.value}{undone}, ").append(outcome, style=style)
+        heading = Text(f"no. {record.number}  {record.action}{undone}, ").append(outcome, style=style)
         console.print(heading.append(f"  {visible(record.at)}  {visible(record.who)}"), soft_wrap=True)
         rows = [("file", f"{_digest(record.before)} -> {_digest(record.after)}")]
         rows += [_change_in_words(change) for change in record.changes]

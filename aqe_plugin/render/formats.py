@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from typing import Literal
 
+TableOrJson = Literal["table", "json"]
+"""What every command can print."""
 
-class TableOrJson(str, Enum):
-    """What every command can print."""
+ProposalFormat = Literal["table", "json", "diff", "patch"]
+"""Changes to be made: also a diff of the file, or a patch of the object."""
 
-    TABLE = "table"
-    JSON = "json"
+StepFormat = Literal["table", "json", "patch"]
+"""A step of a rollout: also a patch of the object."""
 
-
-class ProposalFormat(str, Enum):
-    """Changes to be made: also a diff of the file, or a patch of the object."""
-
-    TABLE = "table"
-    JSON = "json"
-    DIFF = "diff"
-    PATCH = "patch"
-
-
-class StepFormat(str, Enum):
-    """A step of a rollout: also a patch of the object."""
-
-    TABLE = "table"
-    JSON = "json"
-    PATCH = "patch"
-
-
-class FindingsFormat(str, Enum):
-    """Recommended values: also the best as lines of a conf."""
-
-    TABLE = "table"
-    JSON = "json"
-    CONF = "conf"
+FindingsFormat = Literal["table", "json", "conf"]
+"""Recommended values: also the best as lines of a conf."""

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from aqe_plugin.events.model import TrialArm
-from aqe_plugin.install.journal import Phase
 from aqe_plugin.tuning.history import (
     DAY_MILLIS,
     Application,
@@ -205,7 +204,7 @@ def rollout_step(ring: Ring, at_millis: int, share: float | None) -> RolloutStep
     return RolloutStep(
         schema_version=SCHEMA_VERSION,
         number=1,
-        phase=Phase.DONE,
+        phase="done",
         at_millis=at_millis,
         who="simulation",
         ring=ring,

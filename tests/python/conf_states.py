@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aqe_plugin.conf.target import ConfStore
-from aqe_plugin.install.checks import Check, CheckVerdict
+from aqe_plugin.install.checks import Check
 from aqe_plugin.install.health import conf_checks, is_installed
 
 __all__ = ["State", "state_of"]
@@ -24,7 +24,7 @@ class State:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        return tuple(check.found for check in self.checks if check.verdict is CheckVerdict.REMARK)
+        return tuple(check.found for check in self.checks if check.verdict == "remark")
 
     @property
     def failed(self) -> tuple[str, ...]:

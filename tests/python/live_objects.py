@@ -87,7 +87,7 @@ class Machine:
 
     def history(self, text: str = "kubernetes:configmap/conf") -> list[tuple[int, str, str]]:
         """Each change with number, phase and who made it."""
-        return [(one.number, one.phase.value, one.who) for one in journal_of(self.opened(text)).records]
+        return [(one.number, one.phase, one.who) for one in journal_of(self.opened(text)).records]
 
     @property
     def folder(self) -> Path:

@@ -11,7 +11,6 @@ from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import propose_tuning
-from aqe_plugin.install.journal import Phase
 from aqe_plugin.tuning.recommendation import Evidence, Recommendation
 from aqe_plugin.tuning.rollout.ledger import ASKED, SCHEMA_VERSION, RolloutStep
 from aqe_plugin.tuning.rollout.manual_edits import same_value
@@ -93,7 +92,7 @@ def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], share
     return RolloutStep(
         schema_version=SCHEMA_VERSION,
         number=rollouts.steps[-1].number + 1 if rollouts.steps else 1,
-        phase=Phase.DONE,
+        phase="done",
         at_millis=rollouts.next_millis,
         who=rollouts.by.who,
         ring=Ring.OBSERVE,

@@ -133,7 +133,7 @@ def rollouts_of(file: ConfStore) -> tuple[RolloutStep, ...]:
     for step in (_decoded(RolloutStep, value) for value in _values(file)):
         if step is None:
             continue
-        if step.phase is Phase.DONE and steps and steps[-1].phase is Phase.BEGUN:
+        if step.phase == "done" and steps and steps[-1].phase == "begun":
             steps.pop()
         # After a step that was refused, the one before has a second line.
         if step not in steps[-1:]:

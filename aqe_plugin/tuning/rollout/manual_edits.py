@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from aqe_plugin.conf.keys import CANARY_SHARE, conf_keys, number_of
 from aqe_plugin.conf.stores.locate import Target
 from aqe_plugin.conf.target import ConfStore
-from aqe_plugin.install.journal import Phase, journal_of
+from aqe_plugin.install.journal import journal_of
 from aqe_plugin.tuning.rollout.file_changes import canary_keys
 from aqe_plugin.tuning.rollout.ledger import RolloutStep, step_before_last
 from aqe_plugin.tuning.rollout.rings import Ring, is_over
@@ -40,7 +40,7 @@ def carried_out_elsewhere(steps: Sequence[RolloutStep], target: Target) -> Ring 
     """The ring that follows, if the file has its values already: somebody took the step, by a repository or by hand."""
     last = steps[-1]
     following = {Ring.OBSERVE: Ring.CANARY if last.has_canary else Ring.ALL, Ring.CANARY: Ring.ALL}.get(last.ring)
-    if last.phase is Phase.BEGUN or following is None:
+    if last.phase == "begun" or following is None:
         return None
     return following if all(one.is_kept for one in _reading(last, following, target)) else None
 
@@ -71,7 +71,7 @@ def manual_edits(steps: Sequence[RolloutStep], target: Target) -> ManualEdits | 
         whole.
     """
     last = steps[-1]
-    is_done = last.phase is Phase.DONE and is_over(last.ring)
+    is_done = last.phase == "done" and is_over(last.ring)
     if is_done and last.ring is not Ring.SETTLED:
         return None
     held = _held(steps, target)
@@ -91,7 +91,7 @@ def manual_edits(steps: Sequence[RolloutStep], target: Target) -> ManualEdits | 
 def _held(steps: Sequence[RolloutStep], target: Target) -> list[_Held]:
     last = steps[-1]
     possible = [last]
-    if last.phase is Phase.BEGUN and not _was_carried_out(last, target.store):
+    if last.phase == "begun" and not _was_carried_out(last, target.store):
         possible.append(step_before_last(steps, target.store))
     # A file is replaced as a whole: all its values are of one step.
     readings = [_reading(step, step.ring, target) for step in possible]
@@ -109,7 +109,7 @@ def _reading(step: RolloutStep, ring: Ring, target: Target) -> list[_Held]:
 
 def _was_carried_out(step: RolloutStep, file: ConfStore) -> bool:
     """Whether, by the file's journal, ``step`` changed the file before it was interrupted."""
-    return any(record.step == step.id and record.phase is Phase.DONE for record in journal_of(file).records)
+    return any(record.step == step.id and record.phase == "done" for record in journal_of(file).records)
 
 
 def _values(step: RolloutStep, ring: Ring) -> Values:

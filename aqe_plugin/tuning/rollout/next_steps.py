@@ -9,7 +9,6 @@ from dataclasses import replace
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.errors import AqePluginError
 from aqe_plugin.install.controller import Proposal, carry_out_held, settle_held
-from aqe_plugin.install.journal import Phase
 from aqe_plugin.tuning.recommendation import Limits
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rollout.attempts import sure_enough
@@ -47,13 +46,13 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     if edits is not None:
         return _ended(rollouts, edits)
     last = rollouts.steps[-1]
-    if last.phase is not Phase.BEGUN:
+    if last.phase != "begun":
         return None
     before = step_before_last(rollouts.steps, rollouts.file)
     proposal = file_change(before, last.ring, rollouts.file)
     # The file may have its values only from now on.
     found = between(replace(last, at_millis=max(last.at_millis, rollouts.now_millis)), None)
-    step = replace(last, phase=Phase.DONE, after_since_millis=max(last.after_since, found.after_since))
+    step = replace(last, phase="done", after_since_millis=max(last.after_since, found.after_since))
     return NextStep(step, before.ring, (), proposal, interrupted=True)
 
 
@@ -63,7 +62,7 @@ def never_in_force(rollouts: Rollouts) -> NextStep | None:
     last = rollouts.under_way
     if last is None:
         return None
-    if last.phase is Phase.BEGUN:
+    if last.phase == "begun":
         before = step_before_last(rollouts.steps, rollouts.file)
         proposal = file_change(before, last.ring, rollouts.file)
         if proposal is None or proposal.nothing_to_do:
@@ -74,7 +73,7 @@ def never_in_force(rollouts: Rollouts) -> NextStep | None:
         return None
     why = "another one takes its place before it came into force"
     return NextStep(
-        between(replace(signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=why), None), before.ring
+        between(replace(signed(rollouts, last), phase="done", ring=Ring.ROLLED_BACK, why=why), None), before.ring
     )
 
 
@@ -132,7 +131,7 @@ def take(rollouts: Rollouts, step: NextStep, *, leaves_target: bool = False) -> 
             _keep(rollouts, step.look, step.step.why if left and step.step.ring is Ring.ROLLED_BACK else None)
         if left:
             for line in step.first:
-                if line.phase is Phase.DONE:
+                if line.phase == "done":
                     write(rollouts.file, line)
         elif step.moves:
             _move_on(rollouts, step)
@@ -188,9 +187,9 @@ def _stay(rollouts: Rollouts, step: NextStep, proposal: Proposal) -> None:
 def _ended(rollouts: Rollouts, edits: ManualEdits) -> NextStep:
     """Ends a rollout whose values somebody changed; the file stays as it is."""
     last = rollouts.steps[-1]
-    interrupted = last.phase is Phase.BEGUN
+    interrupted = last.phase == "begun"
     before = step_before_last(rollouts.steps, rollouts.file).ring if interrupted else last.ring
     due = _left(rollouts) if edits.are_a_rollback else None
     why = f"{due}; {edits.text}" if due else edits.text
-    step = replace(signed(rollouts, last), phase=Phase.DONE, ring=Ring.ROLLED_BACK, why=why)
+    step = replace(signed(rollouts, last), phase="done", ring=Ring.ROLLED_BACK, why=why)
     return NextStep(between(step, None), before)

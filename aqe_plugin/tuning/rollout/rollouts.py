@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.install.controller import Proposal
-from aqe_plugin.install.journal import Actor, Phase
+from aqe_plugin.install.journal import Actor
 from aqe_plugin.tuning.history import QueryHistory
 from aqe_plugin.tuning.rollout.attempts import tried_until
 from aqe_plugin.tuning.rollout.file_changes import file_change
@@ -110,7 +110,7 @@ def moved(
     """From ``last`` into ``ring``; ``first`` are lines of the ledger that go before those of the step."""
     proposal = file_change(last, ring, rollouts.file)
     step = between(replace(signed(rollouts, last), ring=ring, why=why), seen_until_millis)
-    return NextStep(step, last.ring, (*first, replace(step, phase=Phase.BEGUN)), proposal)
+    return NextStep(step, last.ring, (*first, replace(step, phase="begun")), proposal)
 
 
 def signed(rollouts: Rollouts, last: RolloutStep) -> RolloutStep:

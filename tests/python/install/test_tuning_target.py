@@ -17,7 +17,7 @@ from aqe_plugin.install.controller import (
     propose_uninstall,
 )
 from aqe_plugin.install.jars import PACKAGE_VERSION
-from aqe_plugin.install.journal import Action, Actor, journal_of
+from aqe_plugin.install.journal import Actor, journal_of
 
 JAR = f"/opt/aqe-plugin-spark-4.1-{PACKAGE_VERSION}.jar"
 ROWS, LAUNCH = "spark.aqePlugin.cost.shuffleNanosPerRow", "spark.aqePlugin.cost.jobLaunchNanos"
@@ -44,7 +44,7 @@ def test_a_change_is_shown_with_its_reason_and_recorded(conf: Path) -> None:
     ]
     carry_out(proposal, BY)
     (record,) = journal_of(FileStore(conf)).records
-    assert (record.action, record.changes[0].why) == (Action.TUNE, "took longer than predicted")
+    assert (record.action, record.changes[0].why) == ("tune", "took longer than predicted")
     assert propose_tuning(FileStore(conf), {ROWS: "300"}, "").nothing_to_do
 
 

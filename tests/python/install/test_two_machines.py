@@ -232,7 +232,7 @@ def test_many_changes_at_the_same_time_are_each_made_or_refused(
     assert not any(thread.is_alive() for thread in threads)
     assert len(made) + len(refused) == rounds * len(machines)
     assert len(made) >= rounds
-    done = [one for machine in machines for one in journal_of(machine.opened()).records if one.phase.value == "done"]
+    done = [one for machine in machines for one in journal_of(machine.opened()).records if one.phase == "done"]
     assert sorted(one.who for one in done) == sorted(made)
     # Each began where another one ended: nothing was made twice, and nothing lost.
     assert len({one.after for one in done}) == len(done)
