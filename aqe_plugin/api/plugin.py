@@ -12,8 +12,7 @@ from aqe_plugin.api.explanation import Explanation, explained
 from aqe_plugin.api.force import PluginPart, force_all, force_join, not_forced, switch_off
 from aqe_plugin.api.session_check import Checks, join_checks, joins_not_run
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
-from aqe_plugin.api.threshold import conf_values
-from aqe_plugin.api.thresholds import SessionThresholds
+from aqe_plugin.api.thresholds import SessionThresholds, conf_values
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys, sentence
 from aqe_plugin.errors import ConfError, NotAvailableError, SessionError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aqe_plugin.api.tables import Shown, Table
-from aqe_plugin.api.threshold import conf_values, threshold_keys
+from aqe_plugin.api.thresholds import conf_values, threshold_keys
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError
 from aqe_plugin.events.describe import describe_join, describe_price, describe_reason, describe_strategy

@@ -12,10 +12,9 @@ from typing import Protocol
 
 from aqe_plugin.errors import EventLogError, NoDataError
 from aqe_plugin.events.lines import is_counted_line
-from aqe_plugin.logs.file_offsets import FileOffset, FileOffsets
 from aqe_plugin.logs.files import Files, LocalFiles
 from aqe_plugin.logs.layout import EventLog, LogPart
-from aqe_plugin.logs.offset import Offset
+from aqe_plugin.logs.offsets import FileOffset, FileOffsets, Offset
 from aqe_plugin.logs.reader import PartReader, Record, Skipped
 
 # A reader holds a decompressor and an unfinished line; without one, reading continues at the last block or frame.

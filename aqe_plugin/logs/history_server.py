@@ -33,10 +33,10 @@ from tenacity import (
 
 from aqe_plugin.errors import EventLogError, NoDataError
 from aqe_plugin.logs.access import Access
-from aqe_plugin.logs.file_offsets import FileOffsets
 from aqe_plugin.logs.files import LocalFiles
 from aqe_plugin.logs.follow import Failures, LogFollower
 from aqe_plugin.logs.layout import find_event_logs
+from aqe_plugin.logs.offsets import FileOffsets
 from aqe_plugin.logs.reader import Record
 
 _CHUNK_BYTES = 256 * 1024

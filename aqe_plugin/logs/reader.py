@@ -16,7 +16,7 @@ from aqe_plugin.errors import AqePluginError, EventSchemaError
 from aqe_plugin.events.lines import Event, is_event_line, parse_event
 from aqe_plugin.logs.codecs import Decompressor, Piece, codec_of, decompressor
 from aqe_plugin.logs.layout import LogPart
-from aqe_plugin.logs.offset import HEAD_BYTES, Offset, is_same_file, with_head
+from aqe_plugin.logs.offsets import HEAD_BYTES, Offset, is_same_file, with_head
 
 _CHUNK_BYTES = 256 * 1024
 _MAX_LINE_BYTES = 32 * 1024 * 1024

@@ -11,8 +11,8 @@ import pytest
 
 from api_server import ApiServer
 from aqe_plugin.conf.keys import PREFIX
+from aqe_plugin.conf.stores.api_server import Patience
 from aqe_plugin.conf.stores.kubernetes_store import KubernetesStore, open_store
-from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.install.controller import carry_out, propose_rollback, propose_tuning
 from aqe_plugin.install.journal import Actor, journal_of
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
 from aqe_plugin.conf.stores.kubernetes_address import Address
-from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.errors import AqePluginError, ClusterError, ExtraMissingError, TargetError, WriteError
 from aqe_plugin.machine.extras import install_command
 
@@ -32,6 +33,34 @@ _BUSY = (429, 500, 502, 503, 504)
 # The start of the field manager of our patches; who sends them follows.
 MANAGER = "aqe-plugin "
 _MOST_MANAGER_BYTES = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often and how long a server is asked.
+
+    Attributes:
+        first_wait_seconds: upper end of the first, random wait; it doubles each time.
+        longest_wait_seconds: no wait is longer, even when the server asks for it by ``Retry-After``.
+        request_seconds: how long a connection, and then each part of an answer, may take.
+    """
+
+    attempts: int = 6
+    first_wait_seconds: float = 0.5
+    longest_wait_seconds: float = 10.0
+    request_seconds: float = 15.0
+
+    def wait_seconds(self, state: RetryCallState) -> float:
+        asked = str((getattr(_error(state), "headers", None) or {}).get("Retry-After", ""))
+        if asked.isdigit():
+            return min(float(asked), self.longest_wait_seconds)
+        return wait_random_exponential(self.first_wait_seconds, self.longest_wait_seconds)(state)
+
+
+def _error(state: RetryCallState) -> BaseException:
+    error = None if state.outcome is None else state.outcome.exception()
+    assert error is not None
+    return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +131,15 @@ class ObjectApi:
         return self.patience.request_seconds, self.patience.request_seconds
 
     def _call(self, writes: bool, ask: Callable[[], T]) -> T:
+        retrying = Retrying(
+            retry=retry_if_exception(lambda error: bool(self._trouble(error))),
+            stop=stop_after_attempt(self.patience.attempts),
+            wait=self.patience.wait_seconds,
+            before_sleep=self._tell,
+            reraise=True,
+        )
         try:
-            return self.patience.ask(ask, self._trouble, self.say)
+            return retrying(ask)
         except ApiException as error:
             raise self._refused(error, writes) from error
         except HTTPError as error:
@@ -112,7 +148,12 @@ class ObjectApi:
                 f"({_reason(error)}). Is it up and reachable from here? kubectl cluster-info tries the same."
             ) from error
 
+    def _tell(self, state: RetryCallState) -> None:
+        attempt = f"try {state.attempt_number} of {self.patience.attempts}"
+        self.say(f"{self._trouble(_error(state))}, {attempt}; trying again in {state.upcoming_sleep:.1f} s.")
+
     def _trouble(self, error: BaseException) -> str:
+        """What is wrong with the server, of an error that may pass; empty for any other error."""
         if isinstance(error, ApiException) and error.status in _BUSY:
             return f"{self.server} is busy or broken ({error.status})"
         return f"{self.server} does not answer" if isinstance(error, HTTPError) else ""

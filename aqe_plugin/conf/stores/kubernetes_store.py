@@ -16,14 +16,49 @@ from types import MappingProxyType
 from typing import Any
 
 from aqe_plugin.conf.changes import changes_between
-from aqe_plugin.conf.stores.api_server import MANAGER, ObjectApi, connect, manager_of
+from aqe_plugin.conf.stores.api_server import MANAGER, ObjectApi, Patience, connect, manager_of
 from aqe_plugin.conf.stores.kubernetes_address import parse_address
-from aqe_plugin.conf.stores.map_conf import MapConf, parse_map
-from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
 from aqe_plugin.machine.disk import state_home
+
+
+@dataclass(frozen=True, slots=True)
+class MapConf(TargetConf):
+    """A conf without order and layout; its text is a sorted JSON object."""
+
+    values: Mapping[str, str]
+    spark_version: str | None = None
+    jars_overridden: bool = False
+
+    def items(self) -> dict[str, str]:
+        return dict(self.values)
+
+    def with_value(self, key: str, value: str) -> MapConf:
+        return replace(self, values={**self.values, key: value})
+
+    def without(self, key: str) -> MapConf:
+        return replace(self, values={name: value for name, value in self.values.items() if name != key})
+
+    def render(self) -> bytes:
+        return json.dumps(self.values, indent=2, sort_keys=True, ensure_ascii=False).encode("utf-8") + b"\n"
+
+
+def parse_map(content: bytes | None, name: str) -> MapConf:
+    """The map in ``content``, as :meth:`MapConf.render` wrote it; no content is an empty map.
+
+    Raises:
+        TargetError: it is not a JSON object of strings.
+    """
+    try:
+        values = json.loads(content) if content is not None else {}
+    except ValueError as error:
+        raise TargetError(f"{name}: sparkConf cannot be read: {error}.") from error
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+        raise TargetError(f"{name}: sparkConf is not a map of keys to strings.")
+    return MapConf(values)
+
 
 _TRIES = 5
 # By name, the labels and annotations, and the field manager.

@@ -14,7 +14,7 @@ from typing import Any
 from aqe_plugin.errors import EventLogError
 from aqe_plugin.logs.hadoop.jvm import FileGoneError, FileRefusedError, HadoopJvm
 from aqe_plugin.logs.layout import EventLog, LogPart, logs_at
-from aqe_plugin.logs.offset import HEAD_BYTES
+from aqe_plugin.logs.offsets import HEAD_BYTES
 from aqe_plugin.logs.reader import PartReader
 
 _PIECE_BYTES = 32 * 1024 * 1024

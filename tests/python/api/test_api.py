@@ -20,7 +20,7 @@ from aqe_plugin.api.explanation import explained
 from aqe_plugin.api.plugin import AqePlugin
 from aqe_plugin.api.session_confs import set_for_a_while
 from aqe_plugin.api.tables import Table, html_of, text_of
-from aqe_plugin.api.threshold import threshold_keys
+from aqe_plugin.api.thresholds import threshold_keys
 from aqe_plugin.api.what_if import JoinReplayed, WhatIf, replayable_values
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError, NotAvailableError

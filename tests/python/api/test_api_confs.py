@@ -15,8 +15,7 @@ from aqe_plugin import api
 from aqe_plugin.api.force import PluginPart, force_all, force_join, switch_off
 from aqe_plugin.api.plugin import AqePlugin
 from aqe_plugin.api.session_confs import ConfScope, set_for_a_while
-from aqe_plugin.api.threshold import conf_values, threshold_keys
-from aqe_plugin.api.thresholds import SessionThresholds
+from aqe_plugin.api.thresholds import SessionThresholds, conf_values, threshold_keys
 from aqe_plugin.conf.keys import PREFIX, problem_of
 from aqe_plugin.errors import ConfError, NotAvailableError
 from confs_in_memory import Confs

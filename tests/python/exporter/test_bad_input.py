@@ -16,7 +16,7 @@ import pytest
 
 from aqe_plugin.exporter.daemon.checkpoint import opened
 from aqe_plugin.logs import FileOffset, FileOffsets
-from aqe_plugin.logs.offset import Offset
+from aqe_plugin.logs.offsets import Offset
 from daemons import Daemon, daemon
 from samples import LOG_START, decided, ended, line, log_bytes, query_lines, spark_line, write_log
 

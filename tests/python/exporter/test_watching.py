@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from aqe_plugin.exporter import EventLogCollector, Tally, collector, stderr_log
 from aqe_plugin.exporter.daemon.checkpoint import opened
 from aqe_plugin.logs import FileOffset, FileOffsets, FolderFollower, Skipped, reader
-from aqe_plugin.logs.offset import Offset
+from aqe_plugin.logs.offsets import Offset
 from samples import (
     APPLICATION_START,
     COMPRESS,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from api_server import ApiServer
+from aqe_plugin.conf.stores.api_server import Patience
 from aqe_plugin.conf.stores.kubernetes_address import parse_address
 from aqe_plugin.conf.stores.kubernetes_store import open_store
-from aqe_plugin.conf.stores.patience import Patience
 from aqe_plugin.errors import ClusterError, ConfError, ConflictError, TargetError, WriteError
 from aqe_plugin.install.controller import (
     carry_out,
