@@ -22,7 +22,7 @@ from aqe_plugin.cli.recommend import (
 )
 from aqe_plugin.cli.settings import path_option
 from aqe_plugin.conf.credentials import without_secret_value
-from aqe_plugin.conf.keys import MODE_KEY, PLUGINS_KEY, sentence
+from aqe_plugin.conf.keys import MODE_KEY, PLUGINS_KEY, PREFIX, sentence
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.syntax.java_properties import entries_of
 from aqe_plugin.conf.target import ConfStore
@@ -204,31 +204,25 @@ def _require_same(last: RolloutStep, asked: Mapping[str, str], canary_share: flo
 
 def _values_of(words: Sequence[str], file: Path | None) -> dict[str, str]:
     """The values of ``--set``, and of the conf lines in ``file``, by key."""
-    values: dict[str, str] = {}
+    given: list[tuple[str, str, str]] = []
     if file is not None:
-        entries = entries_of(_text_of(file), f"--values {file}")
         # As of any conf, the last of several lines of a key counts.
-        for entry in {entry.key: entry for entry in entries}.values():
-            place = f"--values {file}, line {entry.line}:"
-            if not entry.value:
-                raise ConfError(f"{place} {entry.key} has no value.")
-            problem = beginnings.why_not_tried(entry.key, entry.value)
-            if problem:
-                line = without_secret_value(f"{entry.key} = {entry.value}")
-                raise ConfError(sentence(f"{place} {line}: {problem}"))
-            values[entry.key] = entry.value
-        if not values:
+        entries = {entry.key: entry for entry in entries_of(_text_of(file), f"--values {file}")}
+        given = [(f"--values {file}, line {entry.line}", entry.key, entry.value) for entry in entries.values()]
+        if not given:
             raise NoDataError(f"--values {file}: no line with a key and a value in it, so nothing is proposed.")
     for word in words:
-        key, equals, value = (part.strip() for part in word.partition("="))
-        if not equals or not key or not value:
-            shown = without_secret_value(word)
-            raise ConfError(f"--set {shown}: write KEY=VALUE, e.g. --set spark.aqePlugin.filter.maxPassRate=0.5.")
+        key, _, value = (part.strip() for part in word.partition("="))
+        given.append(("--set", key, value))
+    values: dict[str, str] = {}
+    for place, key, value in given:
+        shown = without_secret_value(f"{key} = {value}")
+        if not key or not value:
+            raise ConfError(f"{place}: {shown}: no value; write KEY=VALUE, as {PREFIX}filter.maxPassRate=0.5.")
         if key in values:
-            raise ConfError(f"--set {key}: given twice, as {values[key]} and as {value}.")
-        problem = beginnings.why_not_tried(key, value)
-        if problem:
-            raise ConfError(sentence(f"{without_secret_value(f'{key} = {value}')}: {problem}"))
+            raise ConfError(f"{place}: {key} is given twice, as {values[key]} and as {value}.")
+        if problem := beginnings.why_not_tried(key, value):
+            raise ConfError(sentence(f"{place}: {shown}: {problem}"))
         values[key] = value
     return values
 

@@ -71,9 +71,8 @@ def propose_install(store: ConfStore, jar: str, mode: str | None) -> Proposal:
         mode: ``None`` keeps the mode that is set; see :func:`plan_install`.
     """
     target = read_target(store)
-    plan = plan_install(target.conf, jar, mode, target.store.name)
-    after = plan.after.render() if plan.changes else target.content
-    return Proposal("install", target.store, target.content, after, plan.changes)
+    conf, changes = plan_install(target.conf, jar, mode, store.name)
+    return Proposal("install", store, target.content, conf.render() if changes else target.content, changes)
 
 
 def propose_uninstall(store: ConfStore, purge: bool) -> Proposal:

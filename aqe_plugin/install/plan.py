@@ -6,7 +6,6 @@ ConflictError means that the conf cannot be changed safely, or that only its own
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.conf.credentials import HIDDEN, value_without_secrets
@@ -22,16 +21,12 @@ _LISTS = (PLUGINS_KEY, JARS_KEY)
 _DEFAULT_PLUGINS_KEY = "spark.plugins.defaultList"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The conf after an install, and the keys that change."""
+def plan_install(
+    conf: TargetConf, jar: str | None, mode: str | None, name: str
+) -> tuple[TargetConf, tuple[Change, ...]]:
+    """The conf after an install, and the keys that change.
 
-    after: TargetConf
-    changes: tuple[Change, ...]
-
-
-def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str) -> Plan:
-    """Adds the plugin after the entries that are there; an installed plugin is brought up to date.
+    Adds the plugin after the entries that are there; an installed plugin is brought up to date.
 
     Args:
         jar: path or URL, as Spark will find it; ``None`` to set only the mode, where the plugin is loaded already.
@@ -57,7 +52,7 @@ def plan_install(conf: TargetConf, jar: str | None, mode: str | None, name: str)
     changes = tuple(Change(key, conf.get(key), value, why) for key, value, why in wanted if conf.get(key) != value)
     for change in changes:
         conf = _with(conf, change.key, change.new)
-    return Plan(conf, changes)
+    return conf, changes
 
 
 def plan_uninstall(conf: TargetConf, installs: Sequence[Change]) -> TargetConf:

@@ -48,6 +48,8 @@ _HINTS = {
     http.client.FORBIDDEN: " This user has no right to see it (spark.history.ui.acls).",
 }
 _SERVER_STATUS = 500
+# Members of an attempt, one of which changes whenever its log does.
+_CHANGING = ("lastUpdatedEpoch", "endTimeEpoch", "completed")
 
 T = TypeVar("T")
 
@@ -163,7 +165,10 @@ class HistoryServerFollower:
                 listed = json.loads(answer.read(_MAX_LIST_BYTES))
             return [
                 _Attempt(
-                    str(application["id"]), str(attempt.get("attemptId") or ""), _version(attempt), _completed(attempt)
+                    application=str(application["id"]),
+                    attempt=str(attempt.get("attemptId") or ""),
+                    version=" ".join(str(attempt.get(member)) for member in _CHANGING),
+                    completed=attempt.get("completed") is not False,
                 )
                 for application in listed
                 for attempt in application["attempts"]
@@ -237,14 +242,6 @@ class HistoryServerFollower:
             raise EventLogError(f"{self._spool}: cannot be written ({error.strerror}).") from error
         with folder as name:
             yield Path(name)
-
-
-def _version(attempt: dict[str, Any]) -> str:
-    return f"{attempt.get('lastUpdatedEpoch')} {attempt.get('endTimeEpoch')} {attempt.get('completed')}"
-
-
-def _completed(attempt: dict[str, Any]) -> bool:
-    return attempt.get("completed") is not False
 
 
 def _is_of_a_log(name: str) -> bool:

@@ -35,7 +35,7 @@ class ObjectKind:
     restarts: bool = False
 
 
-_KINDS: Mapping[str, ObjectKind] = MappingProxyType(
+KINDS: Mapping[str, ObjectKind] = MappingProxyType(
     {
         "configmap": ObjectKind(
             "", "v1", "configmaps", "ConfigMap", (), "Drivers that it is mounted for find it when they start."
@@ -89,7 +89,7 @@ class Address:
 
     @property
     def kind(self) -> ObjectKind:
-        return _KINDS[self.kind_name]
+        return KINDS[self.kind_name]
 
     def written(self, namespace: str) -> str:
         """The address as text, with its namespace."""
@@ -114,8 +114,8 @@ def parse_address(text: str) -> Address:
     # kubectl takes the plural too.
     word, dot, group = kind.partition(".")
     kind = word.removesuffix("s") + dot + group
-    if kind not in _KINDS:
-        raise ConfError(f"{text}: {parts[-2]} holds no Spark conf: expected one of {', '.join(_KINDS)}.")
+    if kind not in KINDS:
+        raise ConfError(f"{text}: {parts[-2]} holds no Spark conf: expected one of {', '.join(KINDS)}.")
     return Address(
         namespace=parts[0] if len(parts) == 3 else None,
         kind_name=kind,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
+from aqe_plugin.conf.stores.kubernetes_address import KINDS
 from aqe_plugin.conf.syntax.yaml_text import (
     child,
     documents_of,
@@ -22,8 +23,6 @@ from aqe_plugin.conf.syntax.yaml_text import (
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
 
-_SPEC_PATHS = {"SparkApplication": ("spec",), "ScheduledSparkApplication": ("spec", "template")}
-_GROUPS = ("sparkoperator.k8s.io/", "spark.apache.org/")
 _CONF = "sparkConf"
 _STRING = "tag:yaml.org,2002:str"
 
@@ -143,9 +142,8 @@ class ManifestConf(TargetConf):
 
 def spec_path(root: Node) -> tuple[str, ...] | None:
     """The path of the application's spec, ``None`` when the document is not a Spark operator's manifest."""
-    if not text_of(child(root, "apiVersion")).startswith(_GROUPS):
-        return None
-    return _SPEC_PATHS.get(text_of(child(root, "kind")))
+    group, kind = text_of(child(root, "apiVersion")).partition("/")[0], text_of(child(root, "kind"))
+    return next((one.spec for one in KINDS.values() if one.spec and (one.group, one.name) == (group, kind)), None)
 
 
 def parse_manifest(text: str, name: str, document: int, root: MappingNode) -> ManifestConf:

@@ -39,7 +39,10 @@ def test_a_value_of_set_goes_to_all_without_a_canary(cluster: Cluster, answer: A
     ("words", "why"),
     [
         (["--set", "spark.aqePlugin.filter.buildTimeout"], "write KEY=VALUE"),
-        (["--set", "spark.some.secret.key hunter2"], "--set spark.some.secret.key (hidden): write KEY=VALUE"),
+        (
+            ["--set", "spark.some.secret.key hunter2"],
+            "--set: spark.some.secret.key (hidden): no value; write KEY=VALUE",
+        ),
         (["--set", "spark.master=local"], "spark.master = local: not a key of the plugin (spark.aqePlugin.*)."),
         (
             ["--set", "filter.maxPassRate=0.5"],
@@ -173,7 +176,7 @@ def test_the_canarys_own_keys_are_no_values_to_try(cluster: Cluster, answer: Ans
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        (RATE, 5, f"{RATE} has no value."),
+        (RATE, 5, f"{RATE} = : no value; write KEY=VALUE"),
         (f"{RATE} 7", 5, f"{RATE} = 7: not allowed: expected a number from 0 to 1."),
         ("spark.executor.cores 4", 5, "spark.executor.cores = 4: not a key of the plugin (spark.aqePlugin.*)."),
         (f"{RATE[:-1]} 0.5", 5, f"{RATE[:-1]} = 0.5: unknown key, the plugin ignores it; did you mean {RATE}?"),
