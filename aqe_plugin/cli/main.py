@@ -12,7 +12,6 @@ from io import TextIOWrapper
 from threading import current_thread, main_thread
 from typing import NoReturn
 
-from aqe_plugin.cli.quick import jar_path_answer
 from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.errors import AqePluginError
 from aqe_plugin.render.terminal import visible
@@ -65,10 +64,6 @@ def _run(words: list[str]) -> None:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
-        jar = jar_path_answer(words, os.environ)
-        if jar is not None:
-            sys.stdout.write(f"{jar}\n")
-            sys.exit(0)
         # Typer itself answers a command line that it does not understand, and leaves by SystemExit.
         from aqe_plugin.cli.app import app
 

@@ -25,11 +25,6 @@ def find_settings(given: Path | None, environment: Mapping[str, str]) -> Path | 
     return given or next((path for path in places(environment) if path.is_file()), None)
 
 
-def is_anything_set(environment: Mapping[str, str]) -> bool:
-    """Whether a variable or a file sets any option."""
-    return any(name.startswith(PREFIX) for name in environment) or find_settings(None, environment) is not None
-
-
 def read_settings(path: Path) -> dict[str, Any]:
     """The content of the settings file.
 

@@ -108,7 +108,7 @@ def camel_case(name: str) -> str:
 @cache
 def _readers(shape: Any) -> tuple[Callable[[bytes], Any], Callable[[object], Any]]:
     """Readers of JSON text and of parsed JSON."""
-    # Imported here because sessions and `path jar` work without msgspec.
+    # Imported here because sessions work without msgspec.
     import msgspec
 
     # msgspec renames members for structs only, so a struct is read first and then made into the dataclass.

@@ -121,21 +121,6 @@ print(Counters({"filters_built": 3})._repr_html_())
     assert re.search("filters_built</td><td[^>]*>3<", ran.stdout)
 
 
-def test_jar_path_is_answered_without_any_dependency(tmp_path: Path) -> None:
-    for words in (["--spark", "4.1"], ["--spark=4.1.3"]):
-        code = f"from aqe_plugin.__main__ import main\nmain(['path', 'jar', *{words!r}])"
-        ran = without_dependencies(code, tmp_path)
-        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "aqe-plugin-spark-4.1.jar\n", "")
-
-
-def test_jar_path_refuses_a_wrong_version_without_any_dependency(tmp_path: Path) -> None:
-    ran = without_dependencies(
-        "from aqe_plugin.__main__ import main\nmain(['path', 'jar', '--spark', 'four'])", tmp_path
-    )
-    assert (ran.returncode, ran.stdout) == (5, "")
-    assert "'four' is not a Spark version" in ran.stderr
-
-
 def test_explain_and_install_work_without_any_extra(tmp_path: Path) -> None:
     explained = without_extras(["explain", str(write_log(tmp_path / "app-1"))], tmp_path)
     assert (explained.returncode, explained.stderr) == (0, "")
