@@ -19,7 +19,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tenacity import (
@@ -194,14 +194,10 @@ class HistoryServerFollower:
         return True
 
     def _unpack(self, packed: zipfile.ZipFile, folder: Path) -> None:
-        entries = [entry for entry in packed.infolist() if not entry.is_dir() and _is_of_a_log(entry.filename)]
-        if sum(entry.file_size for entry in entries) > shutil.disk_usage(folder).free:
+        if sum(entry.file_size for entry in packed.infolist()) > shutil.disk_usage(folder).free:
             raise EventLogError(f"{self._spool}: no space for a log of the History Server.")
-        for entry in entries:
-            target = folder / entry.filename
-            target.parent.mkdir(exist_ok=True)
-            with packed.open(entry) as source, target.open("wb") as file:
-                shutil.copyfileobj(source, file, _CHUNK_BYTES)
+        # Whatever the names in it, all of it comes to lie in the folder.
+        packed.extractall(folder)
 
     def _get(self, path: str) -> Any:
         request = urllib.request.Request(f"{self._url}/api/v1/{path}", headers={"Accept": "*/*"})  # noqa: S310 - checked
@@ -242,12 +238,6 @@ class HistoryServerFollower:
             raise EventLogError(f"{self._spool}: cannot be written ({error.strerror}).") from error
         with folder as name:
             yield Path(name)
-
-
-def _is_of_a_log(name: str) -> bool:
-    """Whether an entry is a file or a file in a folder, so that nothing is unpacked elsewhere."""
-    parts = PurePosixPath(name).parts
-    return 1 <= len(parts) <= 2 and not {"..", "/"} & set(parts) and "\\" not in name and "\0" not in name
 
 
 def _is_passing(error: BaseException) -> bool:

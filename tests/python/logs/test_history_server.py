@@ -183,7 +183,7 @@ def test_a_log_deleted_since_it_was_listed_is_no_error(server: HistoryServer, tm
     assert read(server, tmp_path)["aqe_plugin_queries_total",] == 1
 
 
-@pytest.mark.parametrize("name", ["../../outside", "/outside", "a/b/outside", "..\\outside", ".."])
+@pytest.mark.parametrize("name", ["../../outside", "/outside", "a/b/outside", "..\\outside"])
 def test_archive_entries_are_unpacked_inside_the_folder_only(server: HistoryServer, tmp_path: Path, name: str) -> None:
     home = tmp_path / "a" / "home"
     home.mkdir(parents=True)
