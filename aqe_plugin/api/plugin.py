@@ -131,26 +131,20 @@ class AqePlugin:
     def limits(self) -> DataFrame:
         """The limits of the application's latest queries that have ended, one a row, like :meth:`decisions`.
 
-        Raises:
-            NotAvailableError: the plugin's jar in the application is older than this table.
-
         Examples:
             >>> "files_chosen" in aqe.limits().columns
             True
         """
-        return self._rows_of("aqe_limits")
+        return self._spark.sql("SELECT * FROM aqe_limits()")
 
     def predicates(self) -> DataFrame:
         """The latest predicates that were inferred across joins, one a row, like :meth:`decisions`.
-
-        Raises:
-            NotAvailableError: the plugin's jar in the application is older than this table.
 
         Examples:
             >>> "inferred_by" in aqe.predicates().columns
             True
         """
-        return self._rows_of("aqe_predicates")
+        return self._spark.sql("SELECT * FROM aqe_predicates()")
 
     def analyze(self, frame: DataFrame) -> Analysis:
         """What is decided for ``frame``, and why.
@@ -298,14 +292,6 @@ class AqePlugin:
 
     def __repr__(self) -> str:
         return f"AqePlugin(mode={mode_set(self._conf.get(MODE_KEY, None)).found!r})"
-
-    def _rows_of(self, function: str) -> DataFrame:
-        if not self._spark.catalog.functionExists(function):
-            raise NotAvailableError(
-                f"The plugin's jar in this session's application is older than {function}(). "
-                "Start the application with the jar of this package: --jars $(aqe-plugin path jar)."
-            )
-        return self._spark.sql(f"SELECT * FROM {function}()")  # noqa: S608 - a function of the plugin
 
     def _require_deciding(self) -> None:
         if self.mode == "off":

@@ -84,9 +84,6 @@ def append_line(path: Path, line: bytes) -> None:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, _PRIVATE_MODE)
         try:
-            # Everybody may read a journal that an older version began.
-            if os.fstat(descriptor).st_uid == os.geteuid():
-                os.fchmod(descriptor, _PRIVATE_MODE)
             size = os.fstat(descriptor).st_size
             whole = size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
             _write_all(descriptor, (b"" if whole else b"\n") + line + b"\n")

@@ -23,7 +23,7 @@ from aqe_plugin.api.tables import Table, html_of, text_of
 from aqe_plugin.api.thresholds import threshold_keys
 from aqe_plugin.api.what_if import JoinReplayed, WhatIf, replayable_values
 from aqe_plugin.conf.keys import PREFIX
-from aqe_plugin.errors import ConfError, NotAvailableError
+from aqe_plugin.errors import ConfError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from confs_in_memory import Confs
@@ -122,27 +122,6 @@ def test_two_threads_that_explain_at_once_get_their_own_and_leave_stdout_as_it_w
     assert lines == [("first",), ("second",)]
     assert sys.stdout is before
     assert capsys.readouterr().out == "another thread's line\n"
-
-
-class OldSession:
-    """A session whose application has a jar with the first of the plugin's functions alone."""
-
-    conf = Confs()
-
-    @property
-    def catalog(self) -> OldSession:
-        return self
-
-    def functionExists(self, name: str) -> bool:  # noqa: N802 - PySpark's name
-        return name == "aqe_decide"
-
-
-@pytest.mark.parametrize("table", ["limits", "predicates"])
-def test_a_table_that_an_older_jar_lacks_is_refused_with_what_to_do(table: str) -> None:
-    aqe = AqePlugin(cast("Any", OldSession()))
-    with pytest.raises(NotAvailableError) as error:
-        getattr(aqe, table)()
-    assert (f"aqe_{table}()" in str(error.value), "--jars" in str(error.value)) == (True, True)
 
 
 # Replays
