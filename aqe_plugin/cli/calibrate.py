@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,6 @@ from rich.console import Console
 
 from aqe_plugin.cli.settings import path_option
 from aqe_plugin.conf.keys import PREFIX
-from aqe_plugin.machine.load import busy_share
 from aqe_plugin.render.calibration import fit_conf_lines, fit_json, plot_fit, print_fit, require_plots
 from aqe_plugin.render.formats import FindingsFormat
 from aqe_plugin.render.messages import say, warn
@@ -57,7 +57,7 @@ def calibrate(
     # Takes PySpark with it, which nothing else of the command line needs.
     from aqe_plugin.api.calibration import Calibration
 
-    if (busy := busy_share()) > _MOST_BUSY_SHARE:
+    if (busy := _busy_share()) > _MOST_BUSY_SHARE:
         warn(
             f"The load of this machine was {busy:.0%} of its cores in the last minute. If tasks run here and other "
             "programs go on, the measured times will be too long: stop these, wait a minute, and calibrate again."
@@ -89,3 +89,14 @@ def calibrate(
             f"Not proposed: {', '.join(left_out)}. Their work was too short, or too much alike other work, to be told "
             "from noise."
         )
+
+
+def _busy_share() -> float:
+    """Threads that ran or waited in the last minute, on average, per core; 0 where the system does not say.
+
+    In a container, the threads may be those of the whole machine.
+    """
+    try:
+        return os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (AttributeError, OSError):
+        return 0.0

@@ -1,4 +1,4 @@
-"""Options of the commands that read event logs, and of those that serve their metrics."""
+"""Options of the commands that read event logs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,4 @@ HadoopConfOption = Annotated[
         metavar="KEY=VALUE",
         help="A key of Hadoop's conf for hdfs://, s3a:// and the like; repeatable. Keep passwords in Spark's conf.",
     ),
-]
-PortOption = Annotated[int, typer.Option(min=0, max=65535, help="The port to serve on; 0 takes any free one.")]
-AddressOption = Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 is every interface.")]
-ApplicationsOption = Annotated[
-    int, typer.Option(min=0, max=10_000, help="How many applications, the latest, get metrics of their own.")
 ]

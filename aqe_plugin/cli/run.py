@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from aqe_plugin.cli.log_options import AddressOption, ApplicationsOption, HadoopConfOption, PortOption
+from aqe_plugin.cli.log_options import HadoopConfOption
 from aqe_plugin.cli.settings import path_option
 from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
 from aqe_plugin.conf.stores.kubernetes_address import parse_address
@@ -38,9 +38,11 @@ def run(
     no_checkpoint: Annotated[
         bool, typer.Option("--no-checkpoint", help="Keep nothing: counts begin at 0 with each start.")
     ] = False,
-    port: PortOption = 9417,
-    address: AddressOption = "127.0.0.1",
-    applications: ApplicationsOption = 100,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to serve on; 0 takes any free one.")] = 9417,
+    address: Annotated[str, typer.Option(help="The address to serve on; 0.0.0.0 is every interface.")] = "127.0.0.1",
+    applications: Annotated[
+        int, typer.Option(min=0, max=10_000, help="How many applications, the latest, get metrics of their own.")
+    ] = 100,
     every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds between two looks at the logs.")] = 10,
     tune_every: Annotated[
         float | None,

@@ -93,17 +93,6 @@ def decompressor(codec: str, offset_bytes: int = 0) -> Decompressor:
     return CODECS[codec](offset_bytes)
 
 
-class _Plain:
-    complete = True
-
-    def __init__(self, offset_bytes: int) -> None:
-        self._offset_bytes = offset_bytes
-
-    def feed(self, data: bytes) -> Iterator[Piece]:
-        yield Piece(data, self._offset_bytes, 0)
-        self._offset_bytes += len(data)
-
-
 class _Zstd:
     def __init__(self, offset_bytes: int) -> None:
         self._library = _library("zstandard", "zstandard", "zstd")
@@ -167,6 +156,10 @@ _LZ4_HEADER = struct.Struct("<8sBiiI")  # magic, method and level, compressed le
 _LZ4_RAW, _LZ4_PACKED = 0x10, 0x20
 # Those of lz4-java's LZ4BlockOutputStream, whose checksum is an XXH32.
 _CHECKSUM_SEED, _CHECKSUM_BITS = 0x9747B28C, 0x0FFFFFFF
+
+
+def _plain(offset_bytes: int) -> _Blocks:
+    return _Blocks(lambda view, _: (len(view), bytes(view)) if view else None, offset_bytes)
 
 
 def _lz4(offset_bytes: int) -> _Blocks:
@@ -240,7 +233,7 @@ def _library(module: str, package: str, codec: str) -> Any:
 
 
 CODECS: dict[str, Callable[[int], Decompressor]] = {
-    "": _Plain,
+    "": _plain,
     "zstd": _Zstd,
     "lz4": _lz4,
     "snappy": _snappy,

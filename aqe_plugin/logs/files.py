@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from aqe_plugin.logs.addresses import is_hadoop_uri
 from aqe_plugin.logs.layout import EventLog, LogPart, find_event_logs
 from aqe_plugin.logs.reader import PartReader, Record
 
 
-class Files(Protocol):
-    """Finds event logs, and gives the content of their parts as local files."""
+class Files:
+    """The event logs at a path, and the content of their parts as local files; of local logs each part is its own.
 
-    @property
-    def root(self) -> Path:
-        """The folder that all parts are in, as of the latest ``find``."""
+    Attributes:
+        root: the folder that all parts are in, as of the latest ``find``.
+    """
+
+    def __init__(self, root: Path = Path()) -> None:
+        self.root = root
 
     def find(self) -> list[EventLog]:
         """The logs that are there, sorted by name.
@@ -26,12 +28,22 @@ class Files(Protocol):
             EventLogError: the file or folder is missing or cannot be listed.
             NoDataError: it is a folder without any event log.
         """
+        return find_event_logs(self.root)
 
     def signature(self, part: LogPart) -> tuple[int, ...] | None:
         """Changes when anything is written to the part; ``None`` when only reading it can tell."""
+        try:
+            status = part.path.stat()
+        except OSError:
+            return None
+        return status.st_size, status.st_mtime_ns, status.st_ino
 
     def changed_millis(self, part: LogPart) -> int | None:
         """When the file system says that the part was last written to; ``None`` when it does not."""
+        try:
+            return part.path.stat().st_mtime_ns // 1_000_000
+        except OSError:
+            return None
 
     def pieces(self, part: LogPart, reader: PartReader) -> Iterator[Path]:
         """Files with what ``reader`` reads next, at its offset in the part, and with the beginning of the part.
@@ -42,31 +54,6 @@ class Files(Protocol):
             OSError: the part cannot be read, or is damaged beyond reading; other parts may be readable.
             EventLogError: nothing can be read for the moment.
         """
-
-
-class LocalFiles:
-    """Event logs at a local path; each part is its own and only piece."""
-
-    def __init__(self, root: Path = Path()) -> None:
-        self.root = root
-
-    def find(self) -> list[EventLog]:
-        return find_event_logs(self.root)
-
-    def signature(self, part: LogPart) -> tuple[int, ...] | None:
-        try:
-            status = part.path.stat()
-        except OSError:
-            return None
-        return status.st_size, status.st_mtime_ns, status.st_ino
-
-    def changed_millis(self, part: LogPart) -> int | None:
-        try:
-            return part.path.stat().st_mtime_ns // 1_000_000
-        except OSError:
-            return None
-
-    def pieces(self, part: LogPart, reader: PartReader) -> Iterator[Path]:
         yield part.path
 
 
@@ -93,7 +80,7 @@ def opened_files(
         with opened_hadoop_files(source, hadoop_conf or {}, spool) as files:
             yield files
     else:
-        yield LocalFiles(Path(source))
+        yield Files(Path(source))
 
 
 def read_log(log: EventLog, files: Files | None = None) -> Iterator[Record]:
@@ -105,7 +92,7 @@ def read_log(log: EventLog, files: Files | None = None) -> Iterator[Record]:
     for part in log.parts:
         reader = PartReader(part)
         try:
-            for piece in (files or LocalFiles()).pieces(part, reader):
+            for piece in (files or Files()).pieces(part, reader):
                 for chunk in reader.chunks(part.path, piece):
                     yield from chunk
         except OSError as error:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from aqe_plugin.errors import EventLogError, NoDataError
 from aqe_plugin.events.lines import is_counted_line
-from aqe_plugin.logs.files import Files, LocalFiles
+from aqe_plugin.logs.files import Files
 from aqe_plugin.logs.layout import EventLog, LogPart
 from aqe_plugin.logs.offsets import FileOffset, FileOffsets, Offset
 from aqe_plugin.logs.reader import PartReader, Record, Skipped
@@ -102,7 +102,8 @@ class LogFollower:
 
     def _part(self, part: LogPart, log: str, key: str, seen: tuple[int, ...] | None) -> Iterator[Iterator[Record]]:
         file = self.offsets.get(key)
-        offset = file.offset if file is not None else _first_offset(part, log, self.offsets)
+        before = self.offsets.counted(log, part.number) if part.compacted and file is None else 0
+        offset = file.offset if file is not None else Offset(repeated=before)
         reader = self._readers.pop(key, None) or self._stuck.pop(key, None)
         reader = reader or PartReader(part, offset, is_counted_line)
 
@@ -151,7 +152,7 @@ class FolderFollower(LogFollower):
     """An :class:`EventSource` over a folder of event logs, whatever is renamed, compacted or replaced between polls."""
 
     def __init__(self, folder: Path | Files, offsets: FileOffsets | None = None) -> None:
-        super().__init__(LocalFiles(folder) if isinstance(folder, Path) else folder, offsets)
+        super().__init__(Files(folder) if isinstance(folder, Path) else folder, offsets)
 
     def poll(self) -> Iterator[tuple[str, Iterator[Record]]]:
         """See :class:`EventSource`; a folder without any event log gives nothing.
@@ -174,7 +175,3 @@ class FolderFollower(LogFollower):
                     yield from self.read(log, log.name, keys)
         self.forget(present)
         failures.raise_any()
-
-
-def _first_offset(part: LogPart, log: str, offsets: FileOffsets) -> Offset:
-    return Offset(repeated=offsets.counted(log, part.number)) if part.compacted else Offset()

@@ -33,7 +33,7 @@ from tenacity import (
 
 from aqe_plugin.errors import EventLogError, NoDataError
 from aqe_plugin.logs.access import Access
-from aqe_plugin.logs.files import LocalFiles
+from aqe_plugin.logs.files import Files
 from aqe_plugin.logs.follow import Failures, LogFollower
 from aqe_plugin.logs.layout import find_event_logs
 from aqe_plugin.logs.offsets import FileOffsets
@@ -101,7 +101,7 @@ class HistoryServerFollower:
         self._access = access or Access()
         # When the log of each running application was last fetched.
         self._fetched: dict[str, float] = {}
-        self._follower = LogFollower(LocalFiles(), offsets)
+        self._follower = LogFollower(Files(), offsets)
 
     @property
     def offsets(self) -> FileOffsets:

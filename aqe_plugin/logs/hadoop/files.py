@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aqe_plugin.errors import EventLogError
+from aqe_plugin.logs.files import Files
 from aqe_plugin.logs.hadoop.jvm import FileGoneError, FileRefusedError, HadoopJvm
 from aqe_plugin.logs.layout import EventLog, LogPart, logs_at
 from aqe_plugin.logs.offsets import HEAD_BYTES
@@ -32,7 +33,7 @@ class _Listed:
     changed_millis: int
 
 
-class HadoopFiles:
+class HadoopFiles(Files):
     """:class:`~aqe_plugin.logs.files.Files` of a Hadoop file system, as of its latest ``find``.
 
     A part's path is its path in the file system.
@@ -47,7 +48,7 @@ class HadoopFiles:
         authority, _, inside = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest.lstrip("/"))
         self._base = f"{scheme}://{authority}"
         self.uri = f"{self._base}/{inside.rstrip('/')}"
-        self.root = Path("/")
+        super().__init__(Path("/"))
         self._jvm = jvm
         self._spool = spool
         self._listed: dict[Path, _Listed] = {}
