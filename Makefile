@@ -236,6 +236,10 @@ bench: venv jar $(FORMATS_OF_WORKLOAD) ## side-by-side timings: make bench WORKL
 regret: venv jar $(FORMATS_OF_WORKLOAD) ## each join's options in turn, beside the plugin's choice: make regret WORKLOAD=skew SF=1 QUERIES=all ARGS="--minutes 30"
 	$(BIN)/python -m benchmarks.regret --workload $(WORKLOAD) --sf $(SF) --queries $(QUERIES) $(ARGS)
 
+.PHONY: removals
+removals: prerequisites ## takes out one rule or one case of a list at a time and expects a test to fail: make removals ONLY=Exec
+	@project/removals $(ONLY)
+
 .PHONY: tour
 tour: venv jar ## a new user's tour, from an empty conf folder and back to it, drawn into docs/images/
 	$(BIN)/python -m tests.tour --pictures docs/images
