@@ -20,8 +20,7 @@ from aqe_plugin.cli.pipeline import PIPELINE_SCRIPT, pipeline
 from aqe_plugin.cli.recommend import recommend_command
 from aqe_plugin.cli.rollout import rollout
 from aqe_plugin.cli.run import run
-from aqe_plugin.cli.settings import of_a_setting, path_option, use_settings
-from aqe_plugin.cli.settings_file import CONFIG_VARIABLE
+from aqe_plugin.cli.settings import CONFIG_VARIABLE, of_a_setting, path_option, use_settings
 from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for

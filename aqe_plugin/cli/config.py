@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from aqe_plugin.cli.settings import Setting, settings_of
-from aqe_plugin.cli.settings_file import PREFIX, find_settings
+from aqe_plugin.cli.settings import PREFIX, Setting, find_settings, settings_of
 from aqe_plugin.conf.credentials import HIDDEN, without_credentials, without_secret_value
 from aqe_plugin.errors import ConfError
 from aqe_plugin.render.formats import TableOrJson

@@ -12,8 +12,7 @@ from typing import Annotated
 import typer
 
 from aqe_plugin.cli.log_options import HadoopConfOption
-from aqe_plugin.cli.settings import path_option
-from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings
+from aqe_plugin.cli.settings import CONFIG_VARIABLE, PREFIX, find_settings, path_option
 from aqe_plugin.conf.stores.kubernetes_address import parse_address
 from aqe_plugin.conf.stores.locate import LIVE, find_target
 from aqe_plugin.errors import ConfError, ExtraMissingError

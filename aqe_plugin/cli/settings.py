@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,15 +18,49 @@ from typing import Any
 
 import typer
 
-from aqe_plugin.cli.settings_file import CONFIG_VARIABLE, PREFIX, find_settings, read_settings
 from aqe_plugin.conf.stores.locate import LIVE
-from aqe_plugin.errors import ConfError
+from aqe_plugin.errors import ConfError, TargetError
 from aqe_plugin.logs.addresses import is_hadoop_uri
 
+# Two underscores: Kubernetes itself puts variables such as AQE_PLUGIN_EXPORTER_PORT into every pod.
+PREFIX = "AQE_PLUGIN__"
+CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 # The metavar of an option that names a file or folder; in a settings file it is relative to that file.
 PATH = "PATH"
 # Each command has its own meaning for them, so they are not set for all commands at once; nor are switches.
 _OWN = {"format", "jar"}
+
+
+def places(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where the settings file is looked for when none is named, best first."""
+    home = environment.get("XDG_CONFIG_HOME") or (f"{environment['HOME']}/.config" if environment.get("HOME") else "")
+    return tuple(Path(folder) / "aqe-plugin" / "config.toml" for folder in (home, "/etc") if folder)
+
+
+def find_settings(given: Path | None, environment: Mapping[str, str]) -> Path | None:
+    """The file to read: ``given``, else the first of :func:`places` that exists; no other is read."""
+    return given or next((path for path in places(environment) if path.is_file()), None)
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The content of the settings file.
+
+    Raises:
+        TargetError: it cannot be read.
+        ConfError: it is not TOML.
+    """
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        found: dict[str, Any] = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise TargetError(f"{path}: the settings file cannot be read ({error.strerror}).") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfError(f"{path}: not TOML: {error}.") from error
+    return found
 
 
 def path_option(meaning: str, *names: str, **more: Any) -> Any:

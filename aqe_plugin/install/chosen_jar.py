@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from aqe_plugin.conf.stores.file_store import FileStore
-from aqe_plugin.conf.stores.locate import home_version, read_target
+from aqe_plugin.conf.stores.locate import core_version, read_target
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import ConfError, MissingJarError, TargetError
 from aqe_plugin.install.jars import jar_for, jar_name, spark_line
@@ -59,5 +59,5 @@ def require_jar(jar: Path) -> None:
 
 
 def _version_of(store: ConfStore) -> str:
-    own = home_version(store.path.parent.parent) if isinstance(store, FileStore) else None
+    own = core_version(store.path.parent.parent / "jars") if isinstance(store, FileStore) else None
     return own or str(import_pyspark().__version__)

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from aqe_plugin.conf.keys import JARS_KEY, MODE_KEY
 from aqe_plugin.conf.stores.file_store import FileStore
-from aqe_plugin.conf.stores.locate import Target, home_version, read_target
+from aqe_plugin.conf.stores.locate import Target, core_version, read_target
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore
 from aqe_plugin.errors import SessionError, SetupError, StateError, TargetError
@@ -117,7 +117,7 @@ def session_checks(store: ConfStore, jar: Path | None, environment: Mapping[str,
         yield Check("session", "not run", f"not run because of {ADAPTIVE_KEY}")
         return
     home = spark_home_of(store, environment)
-    version = home_version(home)
+    version = core_version(home / "jars")
     if version is None:
         raise SetupError(f"{home}: there is no jars/spark-core_*.jar in it, so it is not a Spark. Set SPARK_HOME.")
     with TemporaryDirectory(prefix="aqe-plugin-check-") as name:

@@ -81,12 +81,7 @@ def read_target(store: ConfStore) -> Target:
     return Target(store, content, store.parse(content))
 
 
-def home_version(spark_home: Path) -> str | None:
-    """The version of an unpacked Spark, from the name of its core jar."""
-    return core_version(spark_home / "jars")
-
-
 def core_version(jars: Path) -> str | None:
-    """The version of the Spark whose jars are in a folder."""
+    """The version of the Spark whose jars are in a folder, from the name of its core jar."""
     names = (_CORE_JAR.fullmatch(path.name) for path in jars.glob("spark-core_*.jar"))
     return next((match["version"] for match in names if match is not None), None)
