@@ -11,24 +11,16 @@ object AqeConf {
   // Filled by `define`, in the order of this file.
   private val defined = Seq.newBuilder[ConfEntry[_]]
 
-  val ModeKey: ConfEntry[Mode] = define(ConfEntry(
-    Prefix + "mode",
-    "How far the plugin goes: " + Mode.All.map(m => s"`${m.name}`: ${m.meaning}").mkString("; ") + ".",
-    "",
-    Mode.Apply,
-    ConfSyntax.ModeName,
-    Allowed.oneOf(Mode.All, ConfSyntax.ModeName)
-  ))
+  val ModeKey: ConfEntry[Mode] = mode(
+    "mode",
+    "How far the plugin goes: " + Mode.All.map(m => s"`${m.name}`: ${m.meaning}").mkString("; ") + "."
+  )
 
-  val PredicatesMode: ConfEntry[Mode] = define(ConfEntry(
-    Prefix + "predicates.mode",
+  val PredicatesMode: ConfEntry[Mode] = mode(
+    "predicates.mode",
     "How far predicates on one side of a join are inferred for the other: `off`: none is; `observe`: they are recorded, but scans stay unchanged; " +
-      "`apply`: scans have them. It goes no further than `spark.aqePlugin.mode`.",
-    "",
-    Mode.Apply,
-    ConfSyntax.ModeName,
-    Allowed.oneOf(Mode.All, ConfSyntax.ModeName)
-  ))
+      "`apply`: scans have them. It goes no further than `spark.aqePlugin.mode`."
+  )
 
   // What a filter may be, and when it is worth one.
 
@@ -340,15 +332,11 @@ object AqeConf {
 
   // What a limit reads.
 
-  val LimitMode: ConfEntry[Mode] = define(ConfEntry(
-    Prefix + "limit.mode",
+  val LimitMode: ConfEntry[Mode] = mode(
+    "limit.mode",
     "How far limits read fewer files: `off`: they are Spark's alone; `observe`: which files would do is recorded, but plans stay unchanged; " +
-      "`apply`: only these are read. It goes no further than `spark.aqePlugin.mode`.",
-    "",
-    Mode.Apply,
-    ConfSyntax.ModeName,
-    Allowed.oneOf(Mode.All, ConfSyntax.ModeName)
-  ))
+      "`apply`: only these are read. It goes no further than `spark.aqePlugin.mode`."
+  )
   val LimitMaxFooters: ConfEntry[Long] = whole(
     "limit.maxFooters",
     "files",
@@ -488,6 +476,9 @@ object AqeConf {
       doc,
       atStart
     )
+
+  private def mode(name: String, doc: String): ConfEntry[Mode] =
+    entry(name, "", Mode.Apply, ConfSyntax.ModeName, Allowed.oneOf(Mode.All, ConfSyntax.ModeName), doc, atStart = false)
 
   private def nanos(name: String, default: Double, unit: String, doc: String): ConfEntry[Double] =
     number(name, unit, default, 0.0, 1e6, doc)

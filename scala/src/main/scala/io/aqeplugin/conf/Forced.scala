@@ -18,32 +18,22 @@ object ForcedMethod {
 }
 
 /** What a join can be forced to. */
-sealed abstract class ForcedOption(val name: String, val method: ForcedMethod, val withFilter: Boolean) extends Named
+final case class ForcedOption private (name: String, method: ForcedMethod, withFilter: Boolean) extends Named
 
-object ForcedOption extends Names[ForcedOption] {
-  case object Broadcast extends ForcedOption("broadcast", ForcedMethod.Broadcast, false)
-  case object FilteredBroadcast extends ForcedOption("broadcast+filter", ForcedMethod.Broadcast, true)
-  case object ShuffledHash extends ForcedOption("shuffled_hash", ForcedMethod.ShuffledHash, false)
-  case object FilteredShuffledHash extends ForcedOption("shuffled_hash+filter", ForcedMethod.ShuffledHash, true)
-  case object PlainSortMerge extends ForcedOption("plain_sort_merge", ForcedMethod.SortMerge, false)
-  case object FilteredSortMerge extends ForcedOption("filtered_sort_merge", ForcedMethod.SortMerge, true)
-  case object LeaveToSpark extends ForcedOption("leave_to_spark", ForcedMethod.OfSpark, false)
-  case object FilteredLeaveToSpark extends ForcedOption("leave_to_spark+filter", ForcedMethod.OfSpark, true)
-  case object Filter extends ForcedOption("filter", ForcedMethod.OfModel, true)
-  case object NoFilter extends ForcedOption("no_filter", ForcedMethod.OfModel, false)
+object ForcedOption extends DefinedNames[ForcedOption] {
+  val Broadcast = option("broadcast", ForcedMethod.Broadcast, withFilter = false)
+  val FilteredBroadcast = option("broadcast+filter", ForcedMethod.Broadcast, withFilter = true)
+  val ShuffledHash = option("shuffled_hash", ForcedMethod.ShuffledHash, withFilter = false)
+  val FilteredShuffledHash = option("shuffled_hash+filter", ForcedMethod.ShuffledHash, withFilter = true)
+  val PlainSortMerge = option("plain_sort_merge", ForcedMethod.SortMerge, withFilter = false)
+  val FilteredSortMerge = option("filtered_sort_merge", ForcedMethod.SortMerge, withFilter = true)
+  val LeaveToSpark = option("leave_to_spark", ForcedMethod.OfSpark, withFilter = false)
+  val FilteredLeaveToSpark = option("leave_to_spark+filter", ForcedMethod.OfSpark, withFilter = true)
+  val Filter = option("filter", ForcedMethod.OfModel, withFilter = true)
+  val NoFilter = option("no_filter", ForcedMethod.OfModel, withFilter = false)
 
-  val All: Seq[ForcedOption] = Seq(
-    Broadcast,
-    FilteredBroadcast,
-    ShuffledHash,
-    FilteredShuffledHash,
-    PlainSortMerge,
-    FilteredSortMerge,
-    LeaveToSpark,
-    FilteredLeaveToSpark,
-    Filter,
-    NoFilter
-  )
+  private def option(name: String, method: ForcedMethod, withFilter: Boolean): ForcedOption =
+    define(new ForcedOption(name, method, withFilter))
 }
 
 /** The options to which joins are forced.

@@ -11,3 +11,15 @@ trait Names[A <: Named] {
 
   final def fromName(name: String): Option[A] = All.find(_.name == name)
 }
+
+/** Names that are listed by their definitions, in this order. */
+trait DefinedNames[A <: Named] extends Names[A] {
+  private val defined = Seq.newBuilder[A]
+
+  protected final def define[B <: A](one: B): B = {
+    defined += one
+    one
+  }
+
+  final lazy val All: Seq[A] = defined.result()
+}

@@ -31,14 +31,14 @@ object FlipPoints {
     if (thresholds(AqeConf.Force).of(decision.facts.joinId).isDefined) Nil
     else {
       val points =
-        for (input <- FlipInput.All; actual <- input.of(decision, thresholds).toSeq; up <- Seq(true, false))
+        for (input <- FlipInput.All; actual <- input.actual(decision, thresholds).toSeq; up <- Seq(true, false))
           yield search(decision, thresholds, input, actual, up)
       points.flatten.sortBy(point => math.abs(math.log(math.max(0.5, point.value) / point.actual)))
     }
 
   /** The decision with another value of one input; none for a value that is not allowed. */
   private[decide] def decided(decision: JoinDecision, thresholds: Thresholds, input: FlipInput, value: Double): Option[JoinDecision] =
-    input.changed(decision.facts, thresholds, value).map { case (facts, limits) => DecideJoin.decide(facts, limits) }
+    input.moved(decision.facts, thresholds, value).map { case (facts, limits) => DecideJoin.decide(facts, limits) }
 
   private def search(decision: JoinDecision, thresholds: Thresholds, input: FlipInput, actual: Double, up: Boolean): Option[FlipPoint] = {
     def other(value: Double): Option[JoinDecision] = decided(decision, thresholds, input, value).filterNot(isSame(_, decision))

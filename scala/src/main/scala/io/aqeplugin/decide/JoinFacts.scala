@@ -101,6 +101,22 @@ final case class BuildFacts(
   }
 }
 
+object BuildFacts {
+
+  /** A build side that has not run. */
+  def expected(rows: Long, memoryBytesPerRow: Long, keys: KeyFacts): BuildFacts = BuildFacts(
+    rows,
+    stageBytes = 0L,
+    memoryBytesPerRow,
+    partitions = 0,
+    maxPartitionBytes = 0L,
+    medianPartitionBytes = 0L,
+    originRows = None,
+    alreadyBroadcast = false,
+    keys
+  )
+}
+
 /** The probe side, as estimated before it runs. */
 @Told(doc = "a probe side, as estimated before it runs")
 final case class ProbeFacts(

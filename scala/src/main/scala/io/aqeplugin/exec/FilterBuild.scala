@@ -16,46 +16,50 @@ import io.aqeplugin.sketch.KeySummary
 /** Builds a filter from the output of a finished build stage: from the keys that a [[KeySketchExec]] kept while the stage ran, if they are
   * few enough; else with a job over the partitions of the shuffle or of the cached table, whose parts [[MergeTree]] merges, or in a loop on the driver for a small
   * relation that is broadcast anyway.
+  *
+  * @param bounds
+  *   how the keys bound the values that pass; none if the keys themselves pass
+  * @param startNanos
+  *   when it began to wait for a thread, as `System.nanoTime`
   */
-object FilterBuild {
+private[exec] final class FilterBuild(
+    child: SparkPlan,
+    keys: Seq[Expression],
+    bounds: Option[RangeBounds],
+    limits: BuildLimits,
+    startNanos: Long
+) {
+  import FilterBuild._
 
-  /** @param bounds
-    *   how the keys bound the values that pass; none if the keys themselves pass
-    * @throws java.lang.Exception
+  private lazy val coder = KeyCoder(keys, child.output)
+
+  /** @throws java.lang.Exception
     *   any failure of the job; the caller replaces it by a filter that passes all rows
     */
-  def run(child: SparkPlan, keys: Seq[Expression], bounds: Option[RangeBounds], limits: BuildLimits, startNanos: Long): BuiltFilter =
-    RuntimeFilterExchangeExec.stageOf(child) match {
-      case Some(stage: ShuffleQueryStageExec) if SparkBridge.isIndeterminate(stage.shuffle) =>
-        // A retried task could give keys other than those the filter was built from.
-        BuiltFilter.PassAll(Reason(ReasonCode.NonDeterministic))
-      // AQE kept the plan that holds the filter back.
-      case Some(stage) if WaitClockExec.sourceHeld(stage).isDefined => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
-      case Some(stage)                                              =>
-        val seen = if (bounds.isEmpty) RelationKeys.known(stage, keys) else None
-        val coder = KeyCoder(keys, child.output)
-        val built = seen.flatMap(fromSketch(_, coder, limits, startNanos))
-          .getOrElse(fromStage(child, stage, keys, bounds, limits.forKeys(distinctKeys(stage, seen)), startNanos))
-        seen.fold(built)(withColumns(built, coder, _))
-      case None => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
-    }
+  def run(): BuiltFilter = RuntimeFilterExchangeExec.stageOf(child) match {
+    case Some(stage: ShuffleQueryStageExec) if SparkBridge.isIndeterminate(stage.shuffle) =>
+      // A retried task could give keys other than those the filter was built from.
+      BuiltFilter.PassAll(Reason(ReasonCode.NonDeterministic))
+    // AQE kept the plan that holds the filter back.
+    case Some(stage) if WaitClockExec.sourceHeld(stage).isDefined => NoExchange
+    case Some(stage)                                              =>
+      val seen = if (bounds.isEmpty) RelationKeys.known(stage, keys) else None
+      val built = seen.flatMap(fromSketch).getOrElse(fromStage(stage, limitsFor(distinctKeys(stage, seen))))
+      seen.fold(built)(withColumns(built, _))
+    case None => NoExchange
+  }
 
-  private def fromStage(
-      child: SparkPlan,
-      stage: QueryStageExec,
-      keys: Seq[Expression],
-      bounds: Option[RangeBounds],
-      limits: BuildLimits,
-      startNanos: Long
-  ): BuiltFilter = stage match {
-    case _: ShuffleQueryStageExec | _: TableCacheQueryStageExec =>
-      bounds.fold(fromShuffle(child, keys, limits, startNanos))(RangeBuild.fromShuffle(child, keys, _, startNanos))
-    case broadcast: BroadcastQueryStageExec => fromRelation(broadcast, keys, bounds, limits, startNanos)
-    case _                                  => BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
+  private def limitsFor(distinctKeys: Long): FilterLimits = limits.filter.copy(expectedKeys = distinctKeys)
+
+  private def fromStage(stage: QueryStageExec, most: FilterLimits): BuiltFilter = (stage, bounds) match {
+    case (_: ShuffleQueryStageExec | _: TableCacheQueryStageExec, None)        => fromShuffle(most)
+    case (_: ShuffleQueryStageExec | _: TableCacheQueryStageExec, Some(range)) => ofRange(RangeBuild.ofShuffle(child, keys), range)
+    case (broadcast: BroadcastQueryStageExec, _)                               => fromRelation(broadcast, most)
+    case _                                                                     => NoExchange
   }
 
   /** Of a key of several columns, what the stage's tasks saw of each; and of every column the texts that they kept. */
-  private def withColumns(built: BuiltFilter, coder: KeyCoder, seen: KeySummary): BuiltFilter = built match {
+  private def withColumns(built: BuiltFilter, seen: KeySummary): BuiltFilter = built match {
     case ready: BuiltFilter.Ready =>
       val columns =
         if (seen.columns.isEmpty) ready.summary.columns else seen.columns.lazyZip(coder.areValues).map(ColumnKeys.ofSketch(_, _))
@@ -66,62 +70,57 @@ object FilterBuild {
   }
 
   /** The filter of all keys that the stage's tasks kept; none if there were too many to keep. */
-  private def fromSketch(seen: KeySummary, coder: KeyCoder, limits: BuildLimits, startNanos: Long): Option[BuiltFilter] =
-    seen.codes.map { codes =>
-      val collector = new KeyCollector(limits.forKeys(codes.length.toLong).filter, coder.isExact)
-      codes.foreach(collector.add)
-      finish(collector.result(), 1, seen.rows - seen.nulls, coder, limits, startNanos)
-    }
+  private def fromSketch(seen: KeySummary): Option[BuiltFilter] = seen.codes.map { codes =>
+    val collector = new KeyCollector(limitsFor(codes.length.toLong), coder.isExact)
+    codes.foreach(collector.add)
+    finish(collector.result(), 1, seen.rows - seen.nulls)
+  }
 
   /** An upper bound of the distinct keys, with room for the error of an estimate. */
   private def distinctKeys(stage: QueryStageExec, seen: Option[KeySummary]): Long =
     seen.fold(stageRows(stage))(keys => math.min(keys.rows, keys.distinct + keys.distinct / 5))
 
-  private def fromShuffle(
-      child: SparkPlan,
-      keys: Seq[Expression],
-      limits: BuildLimits,
-      startNanos: Long
-  ): BuiltFilter = {
-    val coder = KeyCoder(keys, child.output)
-    val filterLimits = limits.filter
-    val parts = child.execute().mapPartitions(rows => Iterator.single(PartialFormat.write(collect(rows, coder, filterLimits))))
+  private def fromShuffle(most: FilterLimits): BuiltFilter = {
+    val ofRows = coder // a task gets this and nothing else
+    val parts = child.execute().mapPartitions(rows => Iterator.single(JavaBytes.write(collect(rows, ofRows, most))))
     val count = parts.getNumPartitions
-    val merged =
-      if (count == 0) collect(Iterator.empty, coder, filterLimits) else MergeTree.merged(parts, MergeTree.driverParts(filterLimits))
-    finish(merged, math.max(1, count), merged.addedKeys, coder, limits, startNanos)
+    val merged = if (count == 0) collect(Iterator.empty, ofRows, most) else MergeTree.merged(parts, MergeTree.driverParts(most))
+    finish(merged, math.max(1, count), merged.addedKeys)
   }
 
-  private def fromRelation(
-      stage: BroadcastQueryStageExec,
-      keys: Seq[Expression],
-      bounds: Option[RangeBounds],
-      limits: BuildLimits,
-      startNanos: Long
-  ): BuiltFilter = {
+  private def fromRelation(stage: BroadcastQueryStageExec, most: FilterLimits): BuiltFilter = {
     // Rows are counted because a relation reports the 64 MiB of a page, however little it holds. The driver has to read it back as objects.
     val bytes = stageRows(stage).toDouble * RowWidth.ofRow(stage.output)
-    if (bytes > limits.filter.maxFilterBytes) BuiltFilter.PassAll(tooBig(bytes, limits.filter.maxFilterBytes))
+    val built = if (bytes > most.maxFilterBytes) Left(tooBig(bytes, most.maxFilterBytes))
     else
-      bounds.fold(fromRows(Relations.rows(Relations.of(stage)), stage, keys, limits, startNanos))(
-        RangeBuild.fromRelation(stage, keys, _, startNanos)
-      )
+      bounds match {
+        case Some(range) => RangeBuild.ofRelation(stage, keys).map(ofRange(_, range))
+        case None        => Relations.rows(Relations.of(stage)).map { rows =>
+            val partial = collect(rows, coder, most)
+            finish(partial, 1, partial.addedKeys)
+          }
+      }
+    built.fold(BuiltFilter.PassAll(_), identity)
   }
 
-  private def fromRows(
-      relation: Either[Reason, Iterator[InternalRow]],
-      stage: BroadcastQueryStageExec,
-      keys: Seq[Expression],
-      limits: BuildLimits,
-      startNanos: Long
-  ): BuiltFilter =
-    relation match {
-      case Left(reason) => BuiltFilter.PassAll(reason)
-      case Right(rows)  =>
-        val coder = KeyCoder(keys, stage.output)
-        val partial = collect(rows, coder, limits.filter)
-        finish(partial, 1, partial.addedKeys, coder, limits, startNanos)
-    }
+  private def ofRange(extremes: ColumnExtremes, bounds: RangeBounds): BuiltFilter = {
+    val range = bounds.range(extremes)
+    ready(range.fold[KeyFilter](EmptySet)(RangeFilter(_)), Seq(ColumnKeys.ofRange(range, None)), extremes.rows)
+  }
+
+  private def finish(partial: PartialFilter, parts: Int, keyedRows: Long): BuiltFilter = partial.toFilter(parts) match {
+    case Left(refusal) => BuiltFilter.PassAll(refused(refusal))
+    case Right(filter) =>
+      val isOne = coder.areValues.size == 1
+      ready(filter, if (isOne) Seq(onlyColumn(filter, partial, coder)) else coder.areValues.map(_ => ColumnKeys.Unknown), keyedRows)
+  }
+
+  private def ready(filter: KeyFilter, columns: Seq[ColumnKeys], rows: Long): BuiltFilter =
+    BuiltFilter.Ready(filter, FilterSummary(filter.kind, filter.sizeBytes, columns, rows, (System.nanoTime() - startNanos) / 1000000L))
+}
+
+private object FilterBuild {
+  private val NoExchange = BuiltFilter.PassAll(Reason(ReasonCode.NoBuildExchange))
 
   private def collect(rows: Iterator[InternalRow], coder: KeyCoder, limits: FilterLimits): PartialFilter = {
     val collector = new KeyCollector(limits, coder.isExact)
@@ -133,23 +132,6 @@ object FilterBuild {
     collector.result()
   }
 
-  private def finish(
-      partial: PartialFilter,
-      parts: Int,
-      keyedRows: Long,
-      coder: KeyCoder,
-      limits: BuildLimits,
-      startNanos: Long
-  ): BuiltFilter =
-    partial.toFilter(parts) match {
-      case Left(refusal) => BuiltFilter.PassAll(refused(refusal, limits))
-      case Right(filter) =>
-        val columns =
-          if (coder.areValues.size == 1) Seq(onlyColumn(filter, partial, coder)) else coder.areValues.map(_ => ColumnKeys.Unknown)
-        val buildMillis = (System.nanoTime() - startNanos) / 1000000L
-        BuiltFilter.Ready(filter, FilterSummary(filter.kind, filter.sizeBytes, columns, keyedRows, buildMillis))
-    }
-
   private def onlyColumn(filter: KeyFilter, partial: PartialFilter, coder: KeyCoder): ColumnKeys = {
     val small = Option.when(filter.sizeBytes <= ColumnKeys.MaxKeptBytes)(filter)
     filter match {
@@ -159,7 +141,7 @@ object FilterBuild {
     }
   }
 
-  private def refused(refusal: FilterRefusal, limits: BuildLimits): Reason = refusal match {
+  private def refused(refusal: FilterRefusal): Reason = refusal match {
     case FilterRefusal.TooManyBytes(needed, limit) =>
       tooBig(needed.toDouble, limit)
     case FilterRefusal.Overfull(rate, limit) =>

@@ -3,11 +3,11 @@ package io.aqeplugin.exec
 import org.apache.spark.HashPartitioner
 import org.apache.spark.rdd.RDD
 
-import io.aqeplugin.filters.{FilterLadder, FilterLimits, PartialFilter, PartialFormat}
+import io.aqeplugin.filters.{FilterLadder, FilterLimits, JavaBytes, PartialFilter}
 
 /** Merges the parts of a filter that the tasks of a job built: on executors, until they are few enough for the driver.
   *
-  * Parts travel in their stored form, so that no class of the plugin goes through `spark.serializer`. Each part is decoded once.
+  * Parts travel as bytes, so that no class of the plugin goes through `spark.serializer`. Each part is decoded once.
   */
 private[exec] object MergeTree {
 
@@ -39,12 +39,12 @@ private[exec] object MergeTree {
     } else {
       val groups = (count + FanIn - 1) / FanIn
       val grouped = parts.mapPartitionsWithIndex((i, part) => part.map(i % groups -> _)).partitionBy(new HashPartitioner(groups))
-      narrowed(grouped.mapPartitions(group => Iterator.single(PartialFormat.write(merge(group.map(_._2))))), most)
+      narrowed(grouped.mapPartitions(group => Iterator.single(JavaBytes.write(merge(group.map(_._2))))), most)
     }
   }
 
   private def merge(parts: Iterator[Array[Byte]]): PartialFilter = {
-    val decoded = parts.map(bytes => PartialFormat.read(bytes).fold(e => throw new IllegalArgumentException(e.text), identity))
+    val decoded = parts.map(JavaBytes.read[PartialFilter])
     PartialFilter.mergeAll(decoded.next(), decoded)
   }
 }

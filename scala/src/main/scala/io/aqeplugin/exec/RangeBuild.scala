@@ -1,7 +1,5 @@
 package io.aqeplugin.exec
 
-import java.nio.ByteBuffer
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
@@ -12,25 +10,20 @@ import io.aqeplugin.decide.Reason
 import io.aqeplugin.filters._
 import io.aqeplugin.observe.StageReader
 
-/** Builds the filter of a join that compares by order: the range from the smallest to the largest value that can have a partner. */
+/** Finds the range of a join that compares by order: from the smallest to the largest value that can have a partner. */
 private[exec] object RangeBuild {
 
-  /** The filter of a finished shuffle, by a job that gives the extremes of the keys for each task.
+  /** The extremes of a finished shuffle, by a job that gives those of each task.
     *
     * @throws java.lang.Exception
     *   any failure of the job
     */
-  def fromShuffle(child: SparkPlan, keys: Seq[Expression], bounds: RangeBounds, startNanos: Long): BuiltFilter = {
+  def ofShuffle(child: SparkPlan, keys: Seq[Expression]): ColumnExtremes = {
     val columns = KeyColumn.of(keys, child.output)
-    val parts = child.execute().mapPartitions(rows => Iterator.single(written(extremes(rows, columns))))
-    // In their stored form: no class of the plugin goes through `spark.serializer`.
-    val found = parts.sparkContext.runJob(parts, (part: Iterator[Array[Byte]]) => part.next()).map(read)
-    ready(found.foldLeft(ColumnExtremes.none(keys.size))(_.merge(_)), bounds, startNanos)
+    val parts = child.execute().mapPartitions(rows => Iterator.single(JavaBytes.write(extremes(rows, columns))))
+    val found = parts.sparkContext.runJob(parts, (part: Iterator[Array[Byte]]) => part.next()).map(JavaBytes.read[ColumnExtremes])
+    found.foldLeft(ColumnExtremes.none(keys.size))(_.merge(_))
   }
-
-  /** The filter of a finished broadcast, or why its rows are not read. */
-  def fromRelation(stage: BroadcastQueryStageExec, keys: Seq[Expression], bounds: RangeBounds, startNanos: Long): BuiltFilter =
-    ofRelation(stage, keys).fold(BuiltFilter.PassAll(_), ready(_, bounds, startNanos))
 
   /** The extremes of a finished broadcast. Its rows are read once, for the decision and the filter together. */
   def ofRelation(stage: BroadcastQueryStageExec, keys: Seq[Expression]): Either[Reason, ColumnExtremes] =
@@ -53,30 +46,6 @@ private[exec] object RangeBuild {
       if (i == columns.length) collector.add(codes)
     }
     collector.result
-  }
-
-  private def ready(extremes: ColumnExtremes, bounds: RangeBounds, startNanos: Long): BuiltFilter = {
-    val range = bounds.range(extremes)
-    val filter = range.fold[KeyFilter](EmptySet)(RangeFilter(_))
-    val buildMillis = (System.nanoTime() - startNanos) / 1000000L
-    BuiltFilter.Ready(
-      filter,
-      FilterSummary(filter.kind, filter.sizeBytes, Seq(ColumnKeys.ofRange(range, None)), extremes.rows, buildMillis)
-    )
-  }
-
-  private def written(extremes: ColumnExtremes): Array[Byte] = {
-    val numbers = extremes.rows +: (extremes.least ++ extremes.greatest)
-    val buffer = ByteBuffer.allocate(numbers.size * java.lang.Long.BYTES)
-    numbers.foreach(buffer.putLong)
-    buffer.array
-  }
-
-  private def read(bytes: Array[Byte]): ColumnExtremes = {
-    val buffer = ByteBuffer.wrap(bytes)
-    val numbers = Seq.fill(bytes.length / java.lang.Long.BYTES)(buffer.getLong())
-    val (least, greatest) = numbers.tail.splitAt((numbers.size - 1) / 2)
-    ColumnExtremes(numbers.head, least, greatest)
   }
 }
 

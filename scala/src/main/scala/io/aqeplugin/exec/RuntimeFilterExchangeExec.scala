@@ -21,6 +21,7 @@ import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.filters.{FilterLimits, RangeBounds}
 import io.aqeplugin.metrics.{Faults, Survivable}
+import io.aqeplugin.observe.QueryStates
 
 /** Builds a filter from the join keys of a finished build side and broadcasts its stored form, see [[BuiltFilter.bytes]].
   *
@@ -112,7 +113,7 @@ case class RuntimeFilterExchangeExec(
         sparkContext.setInterruptOnCancel(true)
         // AQE cancels a build that has not begun by its future alone.
         if (done.isDone) fail(done, new CancellationException("cancelled before the filter's build began"))
-        else publish(done, built(startNanos), executionId)
+        else publish(done, new FilterBuild(child, keys, bounds, limits, startNanos).run(), executionId)
       } catch {
         // Any error, even an OutOfMemoryError: AQE waits for nothing but this promise.
         case error: Throwable if SparkBridge.isCancellation(error) =>
@@ -129,15 +130,16 @@ case class RuntimeFilterExchangeExec(
 
   private def buildFailed(done: CompletableFuture[Broadcast[Any]], error: Throwable, executionId: String): Unit =
     try
-      try BuildFaults.note(sparkContext, Option(executionId).flatMap(_.toLongOption), joinId, error)
+      try if (!sparkContext.isStopped) {
+          Option(executionId).flatMap(_.toLongOption).flatMap(QueryStates.get).foreach(_.errors.increment())
+          Faults.note("filter build", s"join $joinId continues without its filter", error)
+        }
       finally { val _ = publish(done, BuiltFilter.PassAll(Reason(ReasonCode.BuildFailed)), executionId) }
     catch { case second: Throwable => fail(done, second) }
 
   private def fail(done: CompletableFuture[Broadcast[Any]], error: Throwable): Unit = {
     val _ = (promise.tryFailure(error), done.completeExceptionally(error))
   }
-
-  private def built(startNanos: Long): BuiltFilter = FilterBuild.run(child, keys, bounds, limits, startNanos)
 
   private def late(startNanos: Long, limitMillis: Long, confKey: String): BuiltFilter = {
     val elapsedMillis = (System.nanoTime() - startNanos) / 1e6
@@ -232,11 +234,7 @@ object RuntimeFilterExchangeExec {
   * @param sketchedKeys
   *   number of distinct keys that a build side keeps while it runs
   */
-final case class BuildLimits(filter: FilterLimits, inListMaxKeys: Int, timeoutMillis: Long, slotMillis: Long, sketchedKeys: Int) {
-
-  /** The same for a filter of at most `distinctKeys` keys. */
-  def forKeys(distinctKeys: Long): BuildLimits = copy(filter = filter.copy(expectedKeys = distinctKeys))
-}
+final case class BuildLimits(filter: FilterLimits, inListMaxKeys: Int, timeoutMillis: Long, slotMillis: Long, sketchedKeys: Int)
 
 object BuildLimits {
 

@@ -16,14 +16,17 @@ import java.util.zip.CRC32C
   * }}}
   * All numbers are little-endian.
   */
-private[filters] final case class Envelope(magic: Int, version: Short) {
-  import Envelope._
+private[filters] object Envelope {
+  private final val Magic = 0x46455141 // "AQEF" read as a little-endian number
+  private final val Version: Short = 1
+  private final val HeaderBytes = 12
+  private final val ChecksumBytes = 4
 
   /** @param put writes exactly `payloadBytes` bytes */
   def seal(kind: Byte, payloadBytes: Int)(put: ByteBuffer => Unit): Array[Byte] = {
     val bytes = new Array[Byte](HeaderBytes + payloadBytes + ChecksumBytes)
     val buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
-    buffer.putInt(magic).putShort(version).put(kind).put(0: Byte).putInt(payloadBytes)
+    buffer.putInt(Magic).putShort(Version).put(kind).put(0: Byte).putInt(payloadBytes)
     put(buffer)
     buffer.putInt(checksum(bytes))
     bytes
@@ -34,8 +37,8 @@ private[filters] final case class Envelope(magic: Int, version: Short) {
     val buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
     for {
       _ <- check(bytes.length >= HeaderBytes + ChecksumBytes, FormatError.TooShort(bytes.length, HeaderBytes + ChecksumBytes))
-      _ <- check(buffer.getInt(0) == magic, FormatError.WrongMagic(buffer.getInt(0), magic))
-      _ <- check(buffer.getShort(4) == version, FormatError.UnknownVersion(buffer.getShort(4).toInt, version.toInt))
+      _ <- check(buffer.getInt(0) == Magic, FormatError.WrongMagic(buffer.getInt(0), Magic))
+      _ <- check(buffer.getShort(4) == Version, FormatError.UnknownVersion(buffer.getShort(4).toInt, Version.toInt))
       announced = HeaderBytes + ChecksumBytes + buffer.getInt(8).toLong
       _ <- check(bytes.length == announced, FormatError.WrongLength(bytes.length, announced))
       stored = buffer.getInt(bytes.length - ChecksumBytes)
@@ -43,11 +46,6 @@ private[filters] final case class Envelope(magic: Int, version: Short) {
       _ <- check(computed == stored, FormatError.WrongChecksum(computed, stored))
     } yield (buffer.get(6), buffer.slice(HeaderBytes, bytes.length - HeaderBytes - ChecksumBytes).order(ByteOrder.LITTLE_ENDIAN))
   }
-}
-
-private[filters] object Envelope {
-  final val HeaderBytes = 12
-  final val ChecksumBytes = 4
 
   def check(holds: Boolean, error: => FormatError): Either[FormatError, Unit] = if (holds) Right(()) else Left(error)
 

@@ -18,15 +18,11 @@ import io.aqeplugin.filters.Envelope.{putLongs, restAsLongs, valid}
   */
 object FilterFormat {
 
-  final val Version: Short = 1
-
-  private val envelope = Envelope(0x46455141, Version) // "AQEF" read as a little-endian number
-
   /** @throws IllegalArgumentException
     *   for a filter whose kind is not in [[FilterKind.All]]
     */
   def write(filter: KeyFilter): Array[Byte] = filter match {
-    case EmptySet               => envelope.seal(FilterKind.Empty.formatId, 0)(_ => ())
+    case EmptySet               => Envelope.seal(FilterKind.Empty.formatId, 0)(_ => ())
     case set: ExactSet          => writeWords(FilterKind.Exact, Array.emptyLongArray, set.sortedCodes)
     case bitmap: RangeBitmap    => writeWords(FilterKind.RangeBitmap, Array(bitmap.firstWord), bitmap.words)
     case bloom: SplitBlockBloom =>
@@ -35,7 +31,7 @@ object FilterFormat {
     case other              => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
   }
 
-  def read(bytes: Array[Byte]): Either[FormatError, KeyFilter] = envelope.open(bytes).flatMap { case (kindId, payload) =>
+  def read(bytes: Array[Byte]): Either[FormatError, KeyFilter] = Envelope.open(bytes).flatMap { case (kindId, payload) =>
     FilterKind.All.find(_.formatId == kindId) match {
       case Some(FilterKind.Empty)           => valid(payload.remaining == 0, "an empty set has no payload").map(_ => EmptySet)
       case Some(FilterKind.Exact)           => readExact(payload)
@@ -47,7 +43,7 @@ object FilterFormat {
   }
 
   private def writeWords(kind: FilterKind, head: Array[Long], words: Array[Long]): Array[Byte] =
-    envelope.seal(kind.formatId, (head.length + words.length) * java.lang.Long.BYTES) { buffer =>
+    Envelope.seal(kind.formatId, (head.length + words.length) * java.lang.Long.BYTES) { buffer =>
       putLongs(buffer, head)
       putLongs(buffer, words)
     }
@@ -58,13 +54,13 @@ object FilterFormat {
   } yield set
 
   /** Strictly ascending codes, as many as an exact set may have. */
-  private[filters] def readCodes(payload: ByteBuffer): Either[FormatError, Array[Long]] = for {
+  private def readCodes(payload: ByteBuffer): Either[FormatError, Array[Long]] = for {
     codes <- restAsLongs(payload)
     _ <- valid(codes.length <= ExactSet.MaxKeys, s"an exact set has at most ${ExactSet.MaxKeys} codes, not ${codes.length}")
     _ <- valid(SortedCodes.isStrictlyAscending(codes), "the codes of an exact set do not ascend")
   } yield codes
 
-  private[filters] def readBitmap(payload: ByteBuffer): Either[FormatError, RangeBitmap] = for {
+  private def readBitmap(payload: ByteBuffer): Either[FormatError, RangeBitmap] = for {
     _ <- valid(payload.remaining >= 2 * java.lang.Long.BYTES, "a bitmap has a first word number and a word")
     first = payload.getLong()
     words <- restAsLongs(payload)
@@ -92,7 +88,7 @@ object FilterFormat {
   } yield RangeFilter(CodeRange(bounds(0), bounds(1)))
 
   /** The rest of the buffer, as the words of a [[SplitBlockBloom]]. */
-  private[filters] def readBloomWords(payload: ByteBuffer): Either[FormatError, Array[Long]] = for {
+  private def readBloomWords(payload: ByteBuffer): Either[FormatError, Array[Long]] = for {
     words <- restAsLongs(payload)
     _ <- valid(words.nonEmpty && words.length % SplitBlockBloom.BlockWords == 0, s"${words.length} words are not a whole number of blocks")
     _ <- valid(words.length.toLong * java.lang.Long.BYTES <= FilterLimits.HardMaxBytes, s"${words.length} words are over the hard cap")

@@ -1,11 +1,13 @@
 package io.aqeplugin.filters
 
+import io.aqeplugin.conf.Named
+
 /** The kinds of filter, from the cheapest and most precise down; `name` is logged, and [[KeyFilter.kind]] returns it.
   *
   * @param formatId
   *   the number of the kind in [[FilterFormat]]; never reused
   */
-sealed abstract class FilterKind(val name: String, private[filters] val formatId: Byte)
+sealed abstract class FilterKind(val name: String, private[filters] val formatId: Byte) extends Named
 
 object FilterKind {
 

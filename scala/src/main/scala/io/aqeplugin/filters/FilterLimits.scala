@@ -28,7 +28,7 @@ object FilterLimits {
   final val MaxFalsePositiveRate: Double = 0.5
 
   /** Why these limits are invalid, if they are. */
-  private[filters] def problem(expectedKeys: Long, exactMaxKeys: Int, maxFilterBytes: Long, falsePositiveRate: Double): Option[String] =
+  private def problem(expectedKeys: Long, exactMaxKeys: Int, maxFilterBytes: Long, falsePositiveRate: Double): Option[String] =
     if (expectedKeys < 0) Some(s"expectedKeys is $expectedKeys, must be 0 or more")
     else if (exactMaxKeys < 0) Some(s"exactMaxKeys is $exactMaxKeys, must be 0 or more")
     else if (maxFilterBytes < 0) Some(s"maxFilterBytes is $maxFilterBytes, must be 0 or more")

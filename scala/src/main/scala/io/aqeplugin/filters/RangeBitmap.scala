@@ -7,7 +7,9 @@ package io.aqeplugin.filters
   * @param words
   *   the bits; neither the first nor the last word is zero, so that equal sets have equal words
   */
-final class RangeBitmap private (private[filters] val firstWord: Long, private[filters] val words: Array[Long]) extends ExactFilter {
+final class RangeBitmap private (private[filters] val firstWord: Long, private[filters] val words: Array[Long])
+    extends ExactFilter
+    with Serializable {
 
   /** Number of the last word. */
   private[filters] def lastWord: Long = firstWord + words.length - 1

@@ -2,6 +2,8 @@ package io.aqeplugin.infer
 
 import org.apache.spark.sql.catalyst.expressions._
 
+import io.aqeplugin.observe.Same
+
 /** Conditions that are all true in every row that counts: what a join's inputs contribute to its output.
   *
   * @param seen
@@ -11,7 +13,7 @@ import org.apache.spark.sql.catalyst.expressions._
   */
 private[infer] final class Knowledge private (
     val facts: Vector[Expression],
-    seen: Set[Knowledge.Instance],
+    seen: Set[Same],
     ambiguous: Set[ExprId],
     equalBefore: => EqualColumns,
     fresh: Seq[Expression]
@@ -31,11 +33,11 @@ private[infer] final class Knowledge private (
 
   def plus(conjuncts: Seq[Expression]): Knowledge = {
     // Every join of a plan is asked for the same conditions; telling equal ones apart from others by their content costs more.
-    val added = conjuncts.filter(condition => !seen(new Knowledge.Instance(condition)))
+    val added = conjuncts.filter(condition => !seen(Same(condition)))
     if (added.isEmpty) this
     else {
       val usable = added.filter(isUsable)
-      new Knowledge(facts ++ usable, seen ++ added.map(new Knowledge.Instance(_)), ambiguous, equal, usable)
+      new Knowledge(facts ++ usable, seen ++ added.map(Same(_)), ambiguous, equal, usable)
     }
   }
 
@@ -49,15 +51,6 @@ private[infer] object Knowledge {
 
   /** The time to solve them grows with the square of their number: 120 branches of each of four ORs took 1.7 s to plan, 30 of each 0.1 s. */
   private[infer] val MaxBranches = 128
-
-  /** An expression that equals only itself. */
-  private[infer] final class Instance(private val of: Expression) {
-    override def hashCode: Int = System.identityHashCode(of)
-    override def equals(other: Any): Boolean = other match {
-      case that: Instance => that.of eq of
-      case _              => false
-    }
-  }
 
   def empty(ambiguous: Set[ExprId]): Knowledge = new Knowledge(Vector.empty, Set.empty, ambiguous, EqualColumns.None, Nil)
 

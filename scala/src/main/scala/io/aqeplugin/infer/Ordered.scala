@@ -7,6 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.util.TypeUtils
 import org.apache.spark.sql.types._
 
+import io.aqeplugin.observe.{Less, Wholes}
+
 /** Values of one ordered type as numbers in the same order. Floating-point types have none: -0.0 and 0.0 are equal and are not the same. */
 private[infer] sealed abstract class Scale {
 
@@ -57,10 +59,7 @@ private[infer] object Scale {
     override def literal(position: Long, dataType: DataType): Literal = Literal(sorted(position.toInt), dataType)
   }
 
-  def isWhole(dataType: DataType): Boolean = dataType match {
-    case ByteType | ShortType | IntegerType | LongType => true
-    case _                                             => false
-  }
+  def isWhole(dataType: DataType): Boolean = Wholes.areNumbers(dataType)
 
   def isRanked(dataType: DataType): Boolean = dataType match {
     case TimestampType | TimestampNTZType | _: DecimalType => true
@@ -140,13 +139,10 @@ private[infer] final class Ordered(conditions: Seq[Expression]) {
       case EqualTo(left, right) => compare(left, right, strict = false); compare(right, left, strict = false)
       case EqualNullSafe(left, right) if !mayBecomeNull(left) && !mayBecomeNull(right) =>
         compare(left, right, strict = false); compare(right, left, strict = false)
-      case LessThan(left, right)           => compare(left, right, strict = true)
-      case LessThanOrEqual(left, right)    => compare(left, right, strict = false)
-      case GreaterThan(left, right)        => compare(right, left, strict = true)
-      case GreaterThanOrEqual(left, right) => compare(right, left, strict = false)
-      case Constants(value, list)          => oneOf(value, list)
-      case _: Or                           => anyOf(Conditions.disjuncts(condition))
-      case _                               =>
+      case Less(lesser, greater, strict) => compare(lesser, greater, strict)
+      case Constants(value, list)        => oneOf(value, list)
+      case _: Or                         => anyOf(Conditions.disjuncts(condition))
+      case _                             =>
     }
 
     /** Whether the value may be null although no column in it is: then a null may equal a null. */

@@ -2,6 +2,8 @@ package io.aqeplugin.metrics
 
 import com.codahale.metrics.{Counter, Gauge, Metric, MetricRegistry}
 
+import io.aqeplugin.conf.Named
+
 /** Metrics in Spark's metrics system that share one description. A released name never changes its meaning.
   *
   * @param name
@@ -27,18 +29,18 @@ final class CounterMetric private (fullName: String, unit: String, doc: String, 
   override def metrics: Seq[(String, Counter)] = Seq(fullName -> counter)
 }
 
-/** One counter for each of `values`, which are fixed in advance. Any other value is not counted.
+/** One counter for each of `names`, which are fixed in advance. Any other name is not counted.
   *
   * @param prefix
   *   the beginning of the names, including the dot
   */
-final class CounterFamily[A](prefix: String, what: String, values: Seq[A], nameOf: A => String, unit: String, doc: String)
+final class CounterFamily(prefix: String, what: String, names: Seq[String], unit: String, doc: String)
     extends MetricFamily(s"$prefix<$what>", "counter", unit, doc) {
-  private val counters = values.map(value => value -> new Counter()).toMap
+  private val counters = names.map(name => name -> new Counter()).toMap
 
-  def add(value: A): Unit = counters.get(value).foreach(_.inc())
-  def count(value: A): Long = counters.get(value).fold(0L)(_.getCount)
-  override def metrics: Seq[(String, Counter)] = values.flatMap(value => counters.get(value).map(s"$prefix${nameOf(value)}" -> _))
+  def add(name: String): Unit = counters.get(name).foreach(_.inc())
+  def add(value: Named): Unit = add(value.name)
+  override def metrics: Seq[(String, Counter)] = names.map(name => s"$prefix$name" -> counters(name))
 }
 
 final class GaugeMetric(fullName: String, unit: String, doc: String, read: () => Long) extends MetricFamily(fullName, "gauge", unit, doc) {
@@ -47,7 +49,23 @@ final class GaugeMetric(fullName: String, unit: String, doc: String, read: () =>
   override def metrics: Seq[(String, Metric)] = Seq(fullName -> gauge)
 }
 
-object MetricFamily {
-  def register(families: Seq[MetricFamily], registry: MetricRegistry): Unit =
-    families.flatMap(_.metrics).foreach { case (name, metric) => registry.register(name, metric) }
+/** The metrics of one process, listed by their definitions: the order of the documentation. */
+abstract class MetricList {
+  private val defined = Seq.newBuilder[MetricFamily]
+
+  protected final def define[A <: MetricFamily](family: A): A = {
+    defined += family
+    family
+  }
+
+  protected final def counter(name: String, unit: String, doc: String): CounterMetric = define(new CounterMetric(name, unit, doc))
+
+  /** One counter for each of these names. */
+  protected final def family(prefix: String, what: String, names: Seq[Named], unit: String, doc: String): CounterFamily =
+    define(new CounterFamily(prefix, what, names.map(_.name), unit, doc))
+
+  final lazy val All: Seq[MetricFamily] = defined.result()
+
+  final def register(registry: MetricRegistry): Unit =
+    All.flatMap(_.metrics).foreach { case (name, metric) => registry.register(name, metric) }
 }

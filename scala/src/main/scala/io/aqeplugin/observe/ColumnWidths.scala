@@ -1,9 +1,5 @@
 package io.aqeplugin.observe
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId, UnsafeRow}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
@@ -15,8 +11,8 @@ import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
   * COLUMNS` left in the catalog; else the default width of its type.
   */
 final class ColumnWidths(tables: TableStatistics) {
-  private val ofPlans = new IdentityHashMap[SparkPlan, Long]().asScala
-  private val ofLeaves = new IdentityHashMap[SparkPlan, Map[ExprId, Long]]().asScala
+  private val ofPlans = ByIdentity.empty[SparkPlan, Long]
+  private val ofLeaves = ByIdentity.empty[SparkPlan, Map[ExprId, Long]]
 
   /** Bytes of an average row of `plan` in memory. */
   def rowBytes(plan: SparkPlan): Long = ofPlans.getOrElseUpdate(plan, computed(plan))

@@ -5,6 +5,16 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 
+/** The joins of a query that were decided to have a filter. */
+trait DecidedFilters {
+
+  /** The estimated pass rate of the filter of a join, if it was decided to have one. */
+  def passRate(joinId: String): Option[Double] = None
+
+  /** The id of a join, if it was judged. */
+  def joinId(join: BaseJoinExec): Option[String] = None
+}
+
 /** What the filters inside stages keep of their scans, so that no join removes again what its filter has removed. */
 private[observe] final class FiltersInside(decided: DecidedFilters) {
 

@@ -3,9 +3,10 @@ package io.aqeplugin.observe
 import scala.annotation.tailrec
 import scala.collection.concurrent.TrieMap
 
-import io.aqeplugin.decide.{JoinDecision, JoinFacts, Reason, ReasonCode, Side}
+import io.aqeplugin.decide._
 
-/** The state of one join in one query. It changes in one direction:
+/** All that one query knows of one join. Both rules read it by the join's name, which is the same in every plan: AQE makes the nodes of both
+  * plans anew each time. It changes in one direction:
   * {{{
   * seen     no side has started: each planning may replace the estimate, and with it the build side
   * waiting  a side has started, and the build side is not measured yet: the estimate and the build side are fixed,
@@ -16,129 +17,120 @@ import io.aqeplugin.decide.{JoinDecision, JoinFacts, Reason, ReasonCode, Side}
   * }}}
   * A state may be skipped. The transitions are pure. A transition that a state does not allow returns that state, so any thread may try any
   * transition at any time.
+  *
+  * @param estimate
+  *   the facts of the join before its build side is measured; none before the estimate and after the query has ended
+  * @param isFixed
+  *   whether a side has started, so that the estimate stays
+  * @param begunWait
+  *   the wait of the probe side that has begun, unless its build side was measured
+  * @param leftAlone
+  *   why the join is left alone while there is no decision
+  * @param decision
+  *   made from the measured build side
+  * @param filters
+  *   where the join's filters were placed or not, by filter id
+  * @param scans
+  *   the scans that its keys reach, in each of the plans that have it
+  * @param samples
+  *   samples of those scans, the latest first
   */
-sealed trait JoinLife {
+final case class JoinLife private (
+    estimate: Option[JoinFacts] = None,
+    isFixed: Boolean = false,
+    begunWait: Option[JoinWait] = None,
+    leftAlone: Option[JoinLife.LeftAlone] = None,
+    decision: Option[JoinDecision] = None,
+    isPlaced: Boolean = false,
+    isEnded: Boolean = false,
+    filters: Map[String, PlacedFilter] = Map.empty,
+    scans: Map[JoinId, Seq[ReachedScan]] = Map.empty,
+    samples: Seq[TakenSample] = Nil
+) {
   import JoinLife._
 
-  /** The facts of the join before its build side is measured; none before the estimate and after the query has ended. */
-  def estimate: Option[JoinFacts]
-
-  /** The decision made from the measured build side. */
-  def decision: Option[JoinDecision]
-
-  /** Why the join is left alone while there is no decision. */
-  def leftAlone: Option[LeftAlone]
-
-  /** Where the join's filters were placed or not, by filter id. */
-  def filters: Map[String, PlacedFilter]
-
-  /** The wait of the probe side that has begun, unless its build side was measured. */
-  def begunWait: Option[JoinWait]
+  /** Whether it is seen or waiting. */
+  private def isOpen: Boolean = decision.isEmpty && !isEnded
 
   /** Adds an estimate. The first one counts; for a join that is already decided, the first one with the decided build side.
     *
     * @param sideRuns
     *   whether one side has started
     */
-  def see(estimate: JoinFacts, sideRuns: Boolean): JoinLife = this match {
-    case seen @ Seen(known, _, _, _) if sideRuns                  => seen.fixed(known.getOrElse(seen.afterWait(estimate)))
-    case seen @ Seen(None, _, _, _)                               => seen.copy(estimate = Some(seen.afterWait(estimate)))
-    case decided @ Decided(None, made, _) if isOf(made, estimate) => decided.copy(estimate = Some(estimate))
-    case placed @ Placed(None, made, _) if isOf(made, estimate)   => placed.copy(estimate = Some(estimate))
-    case other                                                    => other
-  }
+  def see(made: JoinFacts, sideRuns: Boolean): JoinLife =
+    if (isEnded) this
+    else {
+      val seen = estimate.orElse(Some(afterWait(made)).filter(now => decision.forall(_.facts.buildSide == now.buildSide)))
+      copy(estimate = seen, isFixed = isFixed || sideRuns)
+    }
 
   /** The estimate with what became of the wait. */
-  protected def afterWait(estimate: JoinFacts): JoinFacts = begunWait.fold(estimate)(_.inEstimate(estimate))
+  private def afterWait(estimate: JoinFacts): JoinFacts = begunWait.fold(estimate)(_.inEstimate(estimate))
 
   /** Drops the estimate, so that the next planning makes a new one, unless a side has started. */
-  def forgetEstimate: JoinLife = this match {
-    case seen @ Seen(Some(_), _, _, _) => seen.copy(estimate = None)
-    case other                         => other
-  }
+  def forgetEstimate: JoinLife = if (isOpen && !isFixed && estimate.isDefined) copy(estimate = None) else this
 
   /** Fixes the estimate because one side has started: a change of the build side would waste what the other side waited for. */
-  def keepEstimate: JoinLife = this match {
-    case seen @ Seen(Some(estimate), _, _, _) => seen.fixed(estimate)
-    case other                                => other
-  }
+  def keepEstimate: JoinLife = if (isFixed || estimate.isEmpty) this else copy(isFixed = true)
 
   /** Adds to an estimate with this build side what other uses of the join's scans and its shuffle do: their joins are decided one by one. */
   def seeOtherUses(buildSide: Side, passRate: Option[Double], shuffleShare: Option[Double]): JoinLife = {
     def now(estimate: JoinFacts) =
       if (estimate.buildSide == buildSide) estimate.copy(probe = estimate.probe.withOtherUses(passRate, shuffleShare)) else estimate
-    this match {
-      case seen: Seen       => seen.copy(estimate = seen.estimate.map(now))
-      case waiting: Waiting => waiting.copy(kept = now(waiting.kept))
-      case other            => other
-    }
+    if (isOpen) copy(estimate = estimate.map(now)) else this
   }
 
   /** Begins the wait of the probe side, unless there is one. */
-  def beginWait(wait: JoinWait): JoinLife = this match {
-    case seen @ Seen(_, _, _, None)       => seen.copy(begunWait = Some(wait))
-    case waiting @ Waiting(_, _, _, None) => waiting.copy(begunWait = Some(wait))
-    case other                            => other
-  }
+  def beginWait(wait: JoinWait): JoinLife = if (isOpen && begunWait.isEmpty) copy(begunWait = Some(wait)) else this
 
   /** Changes a wait that is not over. */
-  def changeWait(change: JoinWait => JoinWait): JoinLife = {
-    def changed(wait: Option[JoinWait]): Option[JoinWait] = wait.map(one => if (one.isOver) one else change(one))
-    this match {
-      case seen: Seen if seen.begunWait.isDefined =>
-        val after = seen.copy(begunWait = changed(seen.begunWait))
-        after.copy(estimate = after.estimate.map(after.afterWait))
-      case waiting: Waiting if waiting.begunWait.isDefined =>
-        val after = waiting.copy(begunWait = changed(waiting.begunWait))
-        after.copy(kept = after.afterWait(after.kept))
-      case other => other
+  def changeWait(change: JoinWait => JoinWait): JoinLife =
+    if (!isOpen || begunWait.forall(_.isOver)) this
+    else {
+      val after = copy(begunWait = begunWait.map(change))
+      after.copy(estimate = estimate.map(after.afterWait))
     }
-  }
 
   /** Leaves the join alone for now. */
-  def leaveAlone(why: LeftAlone): JoinLife = this match {
-    case seen: Seen       => seen.copy(leftAlone = Some(why))
-    case waiting: Waiting => waiting.copy(leftAlone = Some(why))
-    case other            => other
-  }
+  def leaveAlone(why: LeftAlone): JoinLife = if (isOpen) copy(leftAlone = Some(why)) else this
 
   /** Adds the decision; the first one counts.
     *
     * @param nowNanos
     *   when a wait for it ended, as `System.nanoTime`
     */
-  def decide(decision: JoinDecision, nowNanos: Long): JoinLife = {
-    def waited = begunWait.fold(decision)(_.inDecision(decision, nowNanos))
-    this match {
-      case Seen(estimate, _, filters, _)    => Decided(estimate, waited, filters)
-      case Waiting(estimate, _, filters, _) => Decided(Some(estimate), waited, filters)
-      case other                            => other
-    }
-  }
+  def decide(made: JoinDecision, nowNanos: Long): JoinLife =
+    if (isOpen) copy(decision = Some(begunWait.fold(made)(_.inDecision(made, nowNanos))), begunWait = None, leftAlone = None) else this
 
   /** Records where a filter went; until the query ends, the latest placement counts. */
-  def noteFilter(filter: PlacedFilter): JoinLife = {
-    def all = filters.updated(filter.filterId, filter)
-    this match {
-      case seen: Seen       => seen.copy(filters = all)
-      case waiting: Waiting => waiting.copy(filters = all)
-      case decided: Decided => decided.copy(filters = all)
-      case placed: Placed   => placed.copy(filters = all)
-      case ended: Ended     => ended
+  def noteFilter(filter: PlacedFilter): JoinLife = if (isEnded) this else copy(filters = filters.updated(filter.filterId, filter))
+
+  /** Records the scans that the keys reach in the plan that has it as `join`, in place of those before. */
+  def reach(join: JoinId, now: Seq[ReachedScan]): JoinLife = if (isEnded) this else copy(scans = scans.updated(join, now))
+
+  /** The scans in all plans. */
+  def reached: Iterable[ReachedScan] = scans.values.flatten
+
+  /** Whether no scan got the filter, for want of room or because an exchange is shared. Mode observe decides as if it had. */
+  def isRefused: Boolean =
+    filters.nonEmpty && filters.values.forall(filter => !filter.applied && filter.reason.code != ReasonCode.ObserveMode)
+
+  /** Records a sample; of one scan, the first one counts. */
+  def sample(taken: TakenSample): JoinLife =
+    if (isEnded) this
+    else {
+      val (ofScan, others) = samples.partition(_.isOf(taken.buildSide, taken.columns))
+      copy(samples = ofScan.headOption.getOrElse(taken) +: others)
     }
-  }
 
   /** Marks a decided join as placed, so that its decision is reported once. */
-  def place: JoinLife = this match {
-    case Decided(estimate, decision, filters) => Placed(estimate, decision, filters)
-    case other                                => other
-  }
+  def place: JoinLife = if (unreportedDecision.isDefined) copy(isPlaced = true) else this
+
+  /** The decision, unless it was reported. */
+  def unreportedDecision: Option[JoinDecision] = decision.filterNot(_ => isPlaced || isEnded)
 
   /** Ends the state with the query. */
-  def end: JoinLife = this match {
-    case ended: Ended => ended
-    case other        => Ended(other.decision, other.filters)
-  }
+  def end: JoinLife = if (isEnded) this else JoinLife(decision = decision, isEnded = true, filters = filters)
 
   /** What is left to report of the join: its decision, or why it was left alone.
     *
@@ -146,19 +138,14 @@ sealed trait JoinLife {
     *   a filter of the join ran. If there is no decision, AQE found the finished build side and filter in another part of the plan and
     *   continued without asking the rule.
     */
-  def unreported(filterRan: Boolean): Option[JoinDecision] = this match {
-    case Decided(_, decision, _) => Some(decision)
-    case _: Seen | _: Waiting    =>
-      val ready = Reason(ReasonCode.FilterReady)
-      val undecided = leftAlone.map(_.decision)
-      if (filterRan) undecided.map(_.copy(reason = ready, buildFilter = true, filterReason = ready)) else undecided
-    case _: Placed | _: Ended => None
+  def unreported(filterRan: Boolean): Option[JoinDecision] = unreportedDecision.orElse {
+    val ready = Reason(ReasonCode.FilterReady)
+    val undecided = leftAlone.filter(_ => isOpen).map(_.decision)
+    if (filterRan) undecided.map(_.copy(reason = ready, buildFilter = true, filterReason = ready)) else undecided
   }
 }
 
 object JoinLife {
-
-  private def isOf(decision: JoinDecision, estimate: JoinFacts): Boolean = decision.facts.buildSide == estimate.buildSide
 
   /** Why a join is left alone for now.
     *
@@ -167,49 +154,8 @@ object JoinLife {
     */
   final case class LeftAlone(by: AnyRef, decision: JoinDecision)
 
-  /** @param estimate
-    *   none when the join is not to be decided, or has to be estimated again
-    */
-  final case class Seen(
-      estimate: Option[JoinFacts],
-      leftAlone: Option[LeftAlone],
-      filters: Map[String, PlacedFilter],
-      begunWait: Option[JoinWait] = None
-  ) extends JoinLife {
-    override def decision: Option[JoinDecision] = None
-    private[JoinLife] def fixed(estimate: JoinFacts): Waiting = Waiting(estimate, leftAlone, filters, begunWait)
-  }
-
-  final case class Waiting(
-      kept: JoinFacts,
-      leftAlone: Option[LeftAlone],
-      filters: Map[String, PlacedFilter],
-      begunWait: Option[JoinWait] = None
-  ) extends JoinLife {
-    override def estimate: Option[JoinFacts] = Some(kept)
-    override def decision: Option[JoinDecision] = None
-  }
-
-  final case class Decided(estimate: Option[JoinFacts], made: JoinDecision, filters: Map[String, PlacedFilter]) extends JoinLife {
-    override def decision: Option[JoinDecision] = Some(made)
-    override def leftAlone: Option[LeftAlone] = None
-    override def begunWait: Option[JoinWait] = None
-  }
-
-  final case class Placed(estimate: Option[JoinFacts], made: JoinDecision, filters: Map[String, PlacedFilter]) extends JoinLife {
-    override def decision: Option[JoinDecision] = Some(made)
-    override def leftAlone: Option[LeftAlone] = None
-    override def begunWait: Option[JoinWait] = None
-  }
-
-  final case class Ended(decision: Option[JoinDecision], filters: Map[String, PlacedFilter]) extends JoinLife {
-    override def estimate: Option[JoinFacts] = None
-    override def leftAlone: Option[LeftAlone] = None
-    override def begunWait: Option[JoinWait] = None
-  }
-
   /** A join without any facts. */
-  val Unseen: JoinLife = Seen(None, None, Map.empty)
+  val Unseen: JoinLife = JoinLife()
 }
 
 /** The states of the joins of one query, by join id. Thread-safe: a transition that loses a race is repeated on the new state. */
@@ -218,7 +164,7 @@ final class JoinLives {
 
   def apply(joinId: String): JoinLife = lives.getOrElse(joinId, JoinLife.Unseen)
 
-  def ids: Seq[String] = lives.keysIterator.toSeq
+  def all: Seq[(String, JoinLife)] = lives.toSeq
 
   /** The states before and after a transition; the same state if nothing changed. */
   @tailrec

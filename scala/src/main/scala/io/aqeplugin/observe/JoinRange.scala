@@ -145,16 +145,9 @@ object JoinRange {
   }
 
   private object Comparison {
-    def of(condition: Expression): Option[Comparison] = {
-      def made(lesser: Expression, greater: Expression, strict: Boolean): Option[Comparison] =
-        Some(Comparison(lesser, greater, strict, condition.sql))
-      condition match {
-        case LessThan(left, right)           => made(left, right, strict = true)
-        case LessThanOrEqual(left, right)    => made(left, right, strict = false)
-        case GreaterThan(left, right)        => made(right, left, strict = true)
-        case GreaterThanOrEqual(left, right) => made(right, left, strict = false)
-        case _                               => None
-      }
+    def of(condition: Expression): Option[Comparison] = condition match {
+      case Less(lesser, greater, strict) => Some(Comparison(lesser, greater, strict, condition.sql))
+      case _                             => None
     }
   }
 
@@ -177,30 +170,20 @@ object JoinRange {
       case subtract @ Subtract(column, Whole(constant), _)  => plus(column, -constant, subtract.evalMode)
       case DateAdd(column, Literal(days: Int, IntegerType)) => plain(column, days.toLong, wraps = true)
       case DateSub(column, Literal(days: Int, IntegerType)) => plain(column, -days.toLong, wraps = true)
-      case Cast(sum @ (_: Add | _: Subtract), to, _, _) if isWhole(to) && Cast.canUpCast(sum.dataType, to) => of(sum)
+      case Cast(sum @ (_: Add | _: Subtract), to, _, _) if Wholes.areNumbers(to) && Cast.canUpCast(sum.dataType, to) => of(sum)
       case other => plain(other, 0L, wraps = false)
     }
 
     private def plus(column: Expression, constant: Long, mode: EvalMode.Value): Either[ReasonCode, Sum] =
-      if (isWhole(column.dataType)) plain(column, constant, wraps = mode == EvalMode.LEGACY) else Left(ReasonCode.KeyNotPlain)
+      if (Wholes.areNumbers(column.dataType)) plain(column, constant, wraps = mode == EvalMode.LEGACY) else Left(ReasonCode.KeyNotPlain)
 
     private def plain(column: Expression, offset: Long, wraps: Boolean): Either[ReasonCode, Sum] = for {
       plain <- PlainKey.of(column).left.map(_.code)
-      _ <- Either.cond(isOrdered(plain.kind), (), ReasonCode.UnsupportedKeyType)
+      _ <- Either.cond(Wholes.areOrdered(plain.attribute.dataType), (), ReasonCode.UnsupportedKeyType)
     } yield Sum(column, plain.kind, offset, wraps && offset != 0)
 
-    private def isOrdered(kind: KeyKind): Boolean = kind match {
-      case KeyKind.Integral | KeyKind.Date | KeyKind.Timestamp => true
-      case _                                                   => false
-    }
-
-    private def isWhole(dataType: DataType): Boolean = dataType match {
-      case ByteType | ShortType | IntegerType | LongType => true
-      case _                                             => false
-    }
-
     private object Whole {
-      def unapply(literal: Literal): Option[Long] = Some(literal).filter(one => isWhole(one.dataType)).map(_.value).collect {
+      def unapply(literal: Literal): Option[Long] = Some(literal).filter(one => Wholes.areNumbers(one.dataType)).map(_.value).collect {
         case number: Number if math.abs(number.longValue) < MaxOffset && number.longValue != Long.MinValue => number.longValue
       }
     }

@@ -3,9 +3,9 @@ package io.aqeplugin.observe
 import java.util.Arrays
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId, Expression}
 
-import io.aqeplugin.decide.SampledKeys
+import io.aqeplugin.decide.{SampledKeys, Side}
 
 /** Sampled rows of the scan that the keys of one join with one build side reach. */
 trait ProbeSample {
@@ -16,6 +16,11 @@ trait ProbeSample {
     *   the keys, asked for if there are rows
     */
   def matching(build: => Option[BuildKeys]): Option[SampledKeys]
+}
+
+/** A sample of the scan with these columns, which the keys of a join with this build side reach; none if it cannot be sampled. */
+final case class TakenSample(buildSide: Side, columns: Seq[ExprId], sample: Option[ProbeSample]) {
+  def isOf(side: Side, scan: Seq[ExprId]): Boolean = buildSide == side && columns == scan
 }
 
 /** The keys of a finished build side, each of which is known. */

@@ -1,10 +1,9 @@
 package io.aqeplugin.observe
 
-import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery
 import org.apache.spark.sql.catalyst.plans.logical.{Join, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreePattern
-import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
 
 /** The build sides that dynamic partition pruning plans a second time, to read its values from the join's broadcast. When that broadcast is
@@ -32,10 +31,7 @@ object PruningBuilds {
 
   /** The pruning build sides of a running query. */
   def of(executionId: Long): PruningBuilds =
-    Option(SQLExecution.getQueryExecution(executionId))
-      // Normally the plan exists by now. A query that is planned while this one is still being optimized must not force it.
-      .filter(_.tracker.phases.contains(QueryPlanningTracker.OPTIMIZATION))
-      .fold(None)(query => of(query.optimizedPlan))
+    Executions.optimizedPlan(executionId).fold(None)(of)
 
   def of(plan: LogicalPlan): PruningBuilds =
     if (!plan.containsPattern(TreePattern.DYNAMIC_PRUNING_SUBQUERY)) None

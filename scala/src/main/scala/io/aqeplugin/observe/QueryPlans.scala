@@ -1,7 +1,6 @@
 package io.aqeplugin.observe
 
 import org.apache.spark.SparkContext
-import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.expressions.{DynamicPruningSubquery, Expression}
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation
 import org.apache.spark.sql.catalyst.plans.QueryPlan
@@ -79,20 +78,20 @@ object QueryPlans {
   val None: QueryPlans = QueryPlans(Nil)
 
   /** The plans of a running query. */
-  def of(executionId: Long): QueryPlans = optimized(executionId).fold(None)(of)
+  def of(executionId: Long): QueryPlans = Executions.optimizedPlan(executionId).fold(None)(of)
 
   /** Whether the joins of a running query may only be observed, or of `plan` if none runs: a filter could lose metrics of the user's; or it has a recursive part, or loads a
     * cached table that has one. Spark plans each step of a recursion anew: the same joins, over other rows.
     */
   def isOnlyObserved(executionId: Option[Long], plan: QueryPlan[_]): Boolean = {
     // EXPLAIN's plan may run later.
-    val whole = executionId.flatMap(optimized).fold[QueryPlan[_]](plan)(identity)
+    val whole = executionId.flatMap(Executions.optimizedPlan).fold[QueryPlan[_]](plan)(identity)
     isRecursive(whole) || ObservedMetrics.areBelowJoin(whole)
   }
 
   /** Whether the calling thread works for a command, which may write the rows of its query. A command of Delta's runs its query as an execution of its own. */
-  def isWrite(sparkContext: SparkContext): Boolean = Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY))
-    .flatMap(_.toLongOption).flatMap(id => Option(SQLExecution.getQueryExecution(id))).map(_.logical).exists(writes)
+  def isWrite(sparkContext: SparkContext): Boolean =
+    Executions.idOf(sparkContext, SQLExecution.EXECUTION_ROOT_ID_KEY).flatMap(Executions.of).map(_.logical).exists(writes)
 
   private def writes(plan: LogicalPlan): Boolean = plan match {
     case _: CacheTable | _: CacheTableAsSelect => false
@@ -125,11 +124,6 @@ object QueryPlans {
 
   // Known by name: Spark 4.0 has none.
   private val RecursiveNode = "UnionLoop"
-
-  private def optimized(executionId: Long): Option[LogicalPlan] =
-    Option(SQLExecution.getQueryExecution(executionId))
-      .filter(_.tracker.phases.contains(QueryPlanningTracker.OPTIMIZATION))
-      .map(_.optimizedPlan)
 
   def of(plan: LogicalPlan): QueryPlans =
     if (!plan.containsPattern(TreePattern.PLAN_EXPRESSION)) None

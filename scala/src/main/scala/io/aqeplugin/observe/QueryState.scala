@@ -1,11 +1,9 @@
 package io.aqeplugin.observe
 
-import java.util.IdentityHashMap
 import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference, LongAdder}
 
 import scala.annotation.tailrec
-import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.expressions.{ExprId, Expression}
@@ -24,16 +22,8 @@ final class QueryState(val executionId: Long) {
   /** When the query was first planned, as `System.nanoTime`. */
   val startNanos: Long = System.nanoTime()
 
-  /** The scans that the keys of each join reach. */
-  val reachedScans = new ReachedScans
-
-  /** Samples of those scans. */
-  val samples = new JoinSamples
-
   private val names = new JoinNames
   private val joins = new JoinLives
-  private val held = new LongAdder()
-  private val hashed = new LongAdder()
   private val parts = new ConcurrentHashMap[QueryPart[_], Any]()
   private val explainLines = new ConcurrentHashMap[String, AtomicReference[() => String]]()
   private val predicates = ConcurrentHashMap.newKeySet[String]()
@@ -43,9 +33,7 @@ final class QueryState(val executionId: Long) {
   private val wrongConf = new AtomicReference[Option[ConfError]](None)
   private val over = new AtomicReference[Option[Long]](None)
 
-  private val tables = new IdentityHashMap[AnyRef, ReadOnce[Option[TableFacts]]]().asScala
-  private val selections = new IdentityHashMap[FileIndex, Map[Seq[Expression], ReadOnce[Option[Long]]]]().asScala
-  private val partitionRanges = mutable.Map.empty[ExprId, ReadOnce[Option[(Long, Long)]]]
+  private val reads = new ConcurrentHashMap[AnyRef, ReadOnce[_]]()
   private val agreed = new ConcurrentHashMap[AnyRef, Set[String]]()
   private val holds = new ConcurrentHashMap[QueryState.Hold, Int]()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
@@ -127,20 +115,17 @@ final class QueryState(val executionId: Long) {
   /** The decision of a join, made by `decide` if there is none yet. */
   def decideOnce(joinId: String)(decide: => JoinDecision): JoinDecision = decision(joinId).getOrElse {
     val made = decide
-    val (before, after) = joins.change(joinId)(_.decide(made, System.nanoTime()))
-    if (before.decision.isEmpty)
-      conf.foreach { known =>
-        held.add(MemoryBudget.heldBy(made, known.thresholds))
-        hashed.add(ShuffledHashChoice.heldBy(made, known.thresholds))
-      }
-    after.decision.getOrElse(made)
+    joins.change(joinId)(_.decide(made, System.nanoTime()))._2.decision.getOrElse(made)
   }
 
   /** Bytes of the broadcasts and filters that the query holds by its decisions; none in mode observe, which carries none out. */
-  def heldBytes: Long = if (conf.exists(_.mode == Mode.Apply)) held.sum else 0L
+  def heldBytes: Long = if (conf.exists(_.mode == Mode.Apply)) sumOfDecisions(MemoryBudget.heldBy) else 0L
 
   /** Bytes that a task holds at most for the query's shuffled hash joins, all of which may be in one stage. */
-  def hashedBytes: Long = hashed.sum
+  def hashedBytes: Long = sumOfDecisions(ShuffledHashChoice.heldBy)
+
+  private def sumOfDecisions(bytes: (JoinDecision, Thresholds) => Long): Long =
+    conf.fold(0L)(known => decisions.map(bytes(_, known.thresholds)).sum)
 
   /** The wait of a join's probe side, begun by `begin` if there is none; none if the join is decided. */
   def waitOnce(joinId: String)(begin: => JoinWait): Option[JoinWait] = {
@@ -151,39 +136,26 @@ final class QueryState(val executionId: Long) {
   /** Changes the wait of a join's probe side, unless it is over; returns the wait. */
   def changeWait(joinId: String)(change: JoinWait => JoinWait): Option[JoinWait] = joins.change(joinId)(_.changeWait(change))._2.begunWait
 
-  def knowsTable(table: AnyRef): Boolean = tables.synchronized(tables.contains(table))
+  private def once[A](what: AnyRef)(read: => A): A =
+    reads.computeIfAbsent(what, _ => new ReadOnce(read)).asInstanceOf[ReadOnce[A]].found
+
+  def knowsTable(table: AnyRef): Boolean = reads.containsKey(Same(table))
 
   /** The facts of a scanned table, read once by `read`: listing the files of a large table takes time. Other tables do not wait for it.
     *
     * @param table
     *   the file index or the table of the scan
     */
-  def tableFacts(table: AnyRef)(read: => Option[TableFacts]): Option[TableFacts] =
-    tables.synchronized(tables.getOrElseUpdate(table, new ReadOnce(read))).found
+  def tableFacts(table: AnyRef)(read: => Option[TableFacts]): Option[TableFacts] = once(Same(table))(read)
 
   /** The values that a scan's partition column has, found once by `read`: a catalog may have to list all partitions. */
-  def partitionRange(column: ExprId)(read: => Option[(Long, Long)]): Option[(Long, Long)] =
-    partitionRanges.synchronized(partitionRanges.getOrElseUpdate(column, new ReadOnce(read))).found
+  def partitionRange(column: ExprId)(read: => Option[(Long, Long)]): Option[(Long, Long)] = once(column)(read)
 
   /** The bytes that these conditions select of an index, added up once by `read`. */
-  def bytesRead(index: FileIndex, conditions: Seq[Expression])(read: => Option[Long]): Option[Long] = selections.synchronized {
-    val known = selections.getOrElse(index, Map.empty)
-    known.getOrElse(
-      conditions, {
-        val made = new ReadOnce(read)
-        selections.update(index, known.updated(conditions, made))
-        made
-      }
-    )
-  }.found
+  def bytesRead(index: FileIndex, conditions: Seq[Expression])(read: => Option[Long]): Option[Long] = once((Same(index), conditions))(read)
 
   /** New decisions to report, whose filters now have their scans; each is returned once. */
-  def placeDecided(): Seq[JoinDecision] = joins.ids.flatMap { id =>
-    joins.change(id)(_.place) match {
-      case (before: JoinLife.Decided, _) => Some(before.made)
-      case _                             => None
-    }
-  }
+  def placeDecided(): Seq[JoinDecision] = joins.all.flatMap { case (id, _) => joins.change(id)(_.place)._1.unreportedDecision }
 
   /** Leaves a join alone for now and returns the decision with the reason. `decide` runs again only when `by` has changed, because most
     * joins of a large plan stay the same while AQE re-plans. The decision counts if no other is made until the query ends.
@@ -198,24 +170,35 @@ final class QueryState(val executionId: Long) {
     }
 
   /** The decisions made from measured build sides; none once the joins have ended. */
-  def decisions: Seq[JoinDecision] = joins.ids.flatMap(decision)
+  def decisions: Seq[JoinDecision] = joins.all.flatMap(_._2.decision)
+
+  /** Records the scans that a join's keys reach in the plan that has it as `join`. */
+  def noteScans(joinId: String, join: JoinId, scans: Seq[ReachedScan]): Unit = { val _ = joins.change(joinId)(_.reach(join, scans)) }
+
+  /** Takes a sample by `begin` if none was taken of the scan with these columns. */
+  def sampleOnce(joinId: String, buildSide: Side, columns: Seq[ExprId])(begin: => Option[ProbeSample]): Unit = {
+    val taken = joins(joinId).samples.find(_.isOf(buildSide, columns)).getOrElse(TakenSample(buildSide, columns, begin))
+    val _ = joins.change(joinId)(_.sample(taken))
+  }
+
+  /** The sample of a scan, or of the latest if its columns are not known. */
+  def sampleOf(joinId: String, buildSide: Side, columns: Option[Seq[ExprId]]): Option[ProbeSample] =
+    joins(joinId).samples.find(taken => taken.isOf(buildSide, columns.getOrElse(taken.columns))).flatMap(_.sample)
 
   /** The share of the rows of a join's scans that the filters of the other decided joins leave: of those at least as selective as its own. */
   def leftByFilters(joinId: String, passRate: Double): Double = {
-    val filters = decisions.filter(made => made.buildFilter && made.passRate <= passRate && !isRefused(made.facts.joinId))
-    reachedScans.leftByOthers(joinId, filters.map(made => made.facts.joinId -> made.passRate).toMap)
-  }
-
-  /** Whether no scan got the join's filter, for want of room or because an exchange is shared. Mode observe decides as if it had. */
-  private def isRefused(joinId: String): Boolean = {
-    val filters = filtersOf(joinId)
-    filters.nonEmpty && filters.forall(filter => !filter.applied && filter.reason.code != ReasonCode.ObserveMode)
+    val others = joins.all.filter { case (id, _) => id != joinId }.map(_._2)
+    val filters = others.flatMap(life => life.decision.filter(made => made.buildFilter && made.passRate <= passRate).map(life -> _))
+    ReachedScan.leftByOthers(
+      joins(joinId).reached,
+      filters.filterNot { case (life, _) => life.isRefused }.map { case (life, made) => life.reached -> made.passRate }
+    )
   }
 
   /** Ends the states of all joins and returns what is left to report; each decision is returned once. */
   def endJoins(): Seq[JoinDecision] = {
     val ran = startedFilters.flatMap(_.joinIds).toSet
-    joins.ids.flatMap(id => joins.change(id)(_.end)._1.unreported(ran(id)))
+    joins.all.flatMap { case (id, _) => joins.change(id)(_.end)._1.unreported(ran(id)) }
   }
 
   /** The joins whose filters may go into an exchange that several plans of the query run once; none as long as any may. */

@@ -5,7 +5,6 @@ import java.util.concurrent.TimeUnit
 import scala.collection.concurrent.TrieMap
 
 import org.apache.spark.SparkContext
-import org.apache.spark.sql.execution.SQLExecution
 
 /** The states of the running executions. Thread-safe.
   *
@@ -34,7 +33,7 @@ class QueryStates private[observe] (isRunning: Long => Boolean, nanoTime: () => 
 
   /** The state of the execution that the calling thread works for. */
   def current(sparkContext: SparkContext): Option[QueryState] =
-    Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).flatMap(_.toLongOption).flatMap(get)
+    Executions.idOf(sparkContext).flatMap(get)
 
   def remove(executionId: Long): Option[QueryState] = states.remove(executionId)
   def size: Int = states.size
@@ -51,7 +50,7 @@ class QueryStates private[observe] (isRunning: Long => Boolean, nanoTime: () => 
   }
 }
 
-object QueryStates extends QueryStates(id => Option(SQLExecution.getQueryExecution(id)).isDefined, () => System.nanoTime()) {
+object QueryStates extends QueryStates(Executions.of(_).isDefined, () => System.nanoTime()) {
 
   /** How long after its end an execution may still be announced as ended. */
   private[observe] val AnnouncementNanos = TimeUnit.MINUTES.toNanos(1)

@@ -6,7 +6,6 @@ import org.apache.spark.sql.catalyst.catalog.CatalogStatistics
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LeafNode, Statistics}
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.FilterEstimation
-import org.apache.spark.sql.types._
 
 import io.aqeplugin.decide.EstimateSource
 
@@ -68,7 +67,7 @@ object Selectivity {
     }
     // Of a time, few microseconds occur: many tables have whole seconds or days.
     def points(column: Attribute, found: Seq[Long]): Option[Kept] =
-      if (isTime(column.dataType)) None else values(column, found.map(value => (value, value)))
+      if (Wholes.areTimestamps(column.dataType)) None else values(column, found.map(value => (value, value)))
     def compared(column: Attribute, value: Long, isAbove: Boolean, includes: Boolean): Option[Kept] =
       if (isAbove && !includes && value == Long.MaxValue || !isAbove && !includes && value == Long.MinValue) values(column, Nil)
       else if (isAbove) values(column, Seq((if (includes) value else value + 1, Long.MaxValue)))
@@ -85,21 +84,15 @@ object Selectivity {
           case one: Values => one.copy(spans = complement(one.range, one.spans))
           case other       => Share(1 - other.share)
         }
-      case EqualTo(Column(column), Constant(value))            => points(column, Seq(value))
-      case EqualTo(Constant(value), Column(column))            => points(column, Seq(value))
-      case LessThan(Column(column), Constant(value))           => compared(column, value, isAbove = false, includes = false)
-      case LessThan(Constant(value), Column(column))           => compared(column, value, isAbove = true, includes = false)
-      case LessThanOrEqual(Column(column), Constant(value))    => compared(column, value, isAbove = false, includes = true)
-      case LessThanOrEqual(Constant(value), Column(column))    => compared(column, value, isAbove = true, includes = true)
-      case GreaterThan(Column(column), Constant(value))        => compared(column, value, isAbove = true, includes = false)
-      case GreaterThan(Constant(value), Column(column))        => compared(column, value, isAbove = false, includes = false)
-      case GreaterThanOrEqual(Column(column), Constant(value)) => compared(column, value, isAbove = true, includes = true)
-      case GreaterThanOrEqual(Constant(value), Column(column)) => compared(column, value, isAbove = false, includes = true)
-      case In(Column(column), list)                            =>
+      case EqualTo(Column(column), Constant(value))      => points(column, Seq(value))
+      case EqualTo(Constant(value), Column(column))      => points(column, Seq(value))
+      case Less(Column(column), Constant(value), strict) => compared(column, value, isAbove = false, !strict)
+      case Less(Constant(value), Column(column), strict) => compared(column, value, isAbove = true, !strict)
+      case In(Column(column), list)                      =>
         val found = list.collect { case Constant(value) => value }
         if (found.size == list.size) points(column, found) else None
       case InSet(Column(column), list) =>
-        val found = list.toSeq.flatMap(number)
+        val found = list.toSeq.flatMap(Wholes.of)
         if (found.size == list.size) points(column, found) else None
       case _ => None
     }
@@ -136,31 +129,16 @@ object Selectivity {
 
   private object Column {
     def unapply(expression: Expression): Option[Attribute] = expression match {
-      case column: Attribute if isWhole(column.dataType) => Some(column)
-      case _                                             => None
+      case column: Attribute if Wholes.areOrdered(column.dataType) => Some(column)
+      case _                                                       => None
     }
   }
 
   private object Constant {
     def unapply(expression: Expression): Option[Long] = expression match {
-      case Literal(value, dataType) if isWhole(dataType) => number(value)
-      case _                                             => None
+      case Literal(value, dataType) if Wholes.areOrdered(dataType) => Wholes.of(value)
+      case _                                                       => None
     }
-  }
-
-  private def number(value: Any): Option[Long] = value match {
-    case byte: Byte   => Some(byte.toLong)
-    case short: Short => Some(short.toLong)
-    case int: Int     => Some(int.toLong)
-    case long: Long   => Some(long)
-    case _            => None
-  }
-
-  private def isTime(dataType: DataType): Boolean = dataType == TimestampType || dataType == TimestampNTZType
-
-  private def isWhole(dataType: DataType): Boolean = dataType match {
-    case ByteType | ShortType | IntegerType | LongType | DateType => true
-    case other                                                    => isTime(other)
   }
 
   /** The analyzed columns of a table. */

@@ -1,9 +1,5 @@
 package io.aqeplugin.observe
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
@@ -58,15 +54,15 @@ final case class SizeEstimate(
   * @param decided
   *   the joins whose filters are inside running stages
   */
-final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, decided: DecidedFilters = DecidedFilters.None) {
-  private val known = new IdentityHashMap[SparkPlan, SizeEstimate]().asScala
+final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, decided: DecidedFilters = new DecidedFilters {}) {
+  private val known = ByIdentity.empty[SparkPlan, SizeEstimate]
   private val inside = new FiltersInside(decided)
 
   /** The operators that were estimated from the estimate of one. */
-  private val estimatedFrom = new IdentityHashMap[SparkPlan, List[SparkPlan]]().asScala
+  private val estimatedFrom = ByIdentity.empty[SparkPlan, List[SparkPlan]]
 
   private val assumed = ShareEstimate(keptPerPredicate, EstimateSource.Assumed)
-  private val filtered = new IdentityHashMap[SparkPlan, Double]().asScala
+  private val filtered = ByIdentity.empty[SparkPlan, Double]
 
   /** Includes a filter of another join, which keeps this share of a scan's rows, in later estimates. */
   def filter(scan: SparkPlan, kept: Double): Unit = if (kept != 1.0) {
@@ -224,7 +220,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
   /** Bytes of an average row of an operator in memory. */
   def rowBytes(plan: SparkPlan): Long = widths.rowBytes(plan)
 
-  private val scanned = new IdentityHashMap[SparkPlan, Double]().asScala
+  private val scanned = ByIdentity.empty[SparkPlan, Double]
 
   /** Bytes of the needed columns in the files that the scans below `plan` read. */
   def scanBytes(plan: SparkPlan): Double = scanned.getOrElseUpdate(
@@ -257,7 +253,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
   )
 
   // The joins of a plan ask for parts of one another.
-  private val widest = new IdentityHashMap[SparkPlan, Double]().asScala
+  private val widest = ByIdentity.empty[SparkPlan, Double]
 
   private def bytesRead(scan: FileSourceScanExec): Option[Double] =
     tables.bytesRead(scan).orElse(tables.of(scan).flatMap(_.bytes)).map(_.toDouble).filter(_ < SizeEstimator.Unbelievable)

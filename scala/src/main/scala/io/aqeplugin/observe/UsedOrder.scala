@@ -1,9 +1,5 @@
 package io.aqeplugin.observe
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.execution.{LeafExecNode, SortExec, SparkPlan}
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.SortMergeJoinExec
@@ -17,7 +13,7 @@ import io.aqeplugin.decide.Side
   *   whether Spark will probably broadcast this side of a sort-merge join; the other side then needs no order, and keeps the one that it has
   */
 final class UsedOrder(plan: SparkPlan, mayBroadcast: (SortMergeJoinExec, Side) => Boolean) {
-  private val joins = new IdentityHashMap[SparkPlan, Unit]().asScala
+  private val joins = ByIdentity.empty[SparkPlan, Unit]
 
   // From the top, so that it is known of a join whether its order is used.
   plan.foreach {

@@ -1,9 +1,6 @@
 package io.aqeplugin.observe
 
-import java.util.IdentityHashMap
-
 import scala.annotation.tailrec
-import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.{SortExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
@@ -14,7 +11,7 @@ import org.apache.spark.sql.execution.joins.BaseJoinExec
   * shuffle of a join above does not count before it has started, because the join may turn out to need none.
   */
 final class WrittenJoins(plan: SparkPlan) {
-  private val joins = new IdentityHashMap[SparkPlan, Unit]().asScala
+  private val joins = ByIdentity.empty[SparkPlan, Unit]
 
   reach(plan)
 

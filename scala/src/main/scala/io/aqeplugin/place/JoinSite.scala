@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.decide.{ProbeFacts, ReasonCode, Side}
 import io.aqeplugin.filters.RangeBounds
-import io.aqeplugin.observe.{FoundJoin, JoinRange, Total}
+import io.aqeplugin.observe.{FoundJoin, JoinRange, Same, Total}
 
 /** Where the filter of a join can come from and where it can go.
   *

@@ -1,9 +1,6 @@
 package io.aqeplugin.place
 
-import java.util.IdentityHashMap
-
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
@@ -12,7 +9,7 @@ import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
 
 import io.aqeplugin.exec._
-import io.aqeplugin.observe.{JoinKey, QueryState, TableStatistics}
+import io.aqeplugin.observe.{ByIdentity, JoinKey, QueryState, TableStatistics}
 import io.aqeplugin.storage.ScanAdapter
 
 /** One filter to place on one target.
@@ -67,19 +64,11 @@ final class PlaceFilters(
     heldUntil: QueryState.Hold => Option[Long] = _ => None
 ) {
   private val builtFilters = new BuildRecord.Reading
-  private val rewritten = new IdentityHashMap[SparkPlan, SparkPlan]().asScala
+  private val rewritten = ByIdentity.empty[SparkPlan, SparkPlan]
 
-  private val ofNode: collection.Map[SparkPlan, Seq[Placement]] = {
-    val found = new IdentityHashMap[SparkPlan, Seq[Placement]]().asScala
-    placements.foreach(p => found.update(p.request.target.node, found.getOrElse(p.request.target.node, Nil) :+ p))
-    found
-  }
+  private val ofNode = ByIdentity.grouped(placements.map(placement => placement.request.target.node -> placement))
 
-  private val ofExchange: collection.Map[SparkPlan, SketchedBuild] = {
-    val found = new IdentityHashMap[SparkPlan, SketchedBuild]().asScala
-    sketched.foreach(build => found.update(build.exchange, build))
-    found
-  }
+  private val ofExchange = ByIdentity.of[SparkPlan, SketchedBuild](sketched.map(build => build.exchange -> build))
 
   def apply(plan: SparkPlan): SparkPlan = rewritten.getOrElseUpdate(plan, rewrite(plan))
 

@@ -1,11 +1,9 @@
 package io.aqeplugin.place
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
+
+import io.aqeplugin.observe.ByIdentity
 
 /** How many operators the filters of a plan add to it.
   *
@@ -24,11 +22,8 @@ private[aqeplugin] final class PlanGrowth(plan: SparkPlan) {
   def of(placements: Seq[Placement]): Long = if (placements.isEmpty) 0L else operators(placements) - unfiltered
 
   private def operators(placements: Seq[Placement]): Long = {
-    val known = new IdentityHashMap[SparkPlan, Long]().asScala
-    val sources = new IdentityHashMap[SparkPlan, Seq[SparkPlan]]().asScala
-    placements.map(_.request).foreach { request =>
-      sources.update(request.target.node, request.source +: sources.getOrElse(request.target.node, Nil))
-    }
+    val known = ByIdentity.empty[SparkPlan, Long]
+    val sources = ByIdentity.grouped(placements.map(_.request).map(request => request.target.node -> request.source))
     def size(plan: SparkPlan): Long = known.getOrElseUpdate(
       plan, {
         val filters = sources.getOrElse(plan, Nil)

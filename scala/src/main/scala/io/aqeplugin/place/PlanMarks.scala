@@ -1,20 +1,17 @@
 package io.aqeplugin.place
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 
 import io.aqeplugin.exec.RuntimeFilterExec
+import io.aqeplugin.observe.ByIdentity
 
 /** Hashes of plans by which the equal exchanges and stages of a plan are found. Canonical plans are costly for deep trees, and every re-plan
   * asks, so these are compared first.
   */
 private[place] final class PlanMarks(plan: SparkPlan) {
-  private val known = new IdentityHashMap[SparkPlan, Int]().asScala
+  private val known = ByIdentity.empty[SparkPlan, Int]
 
   private lazy val byMark: Map[Int, Seq[SparkPlan]] =
     plan.collect { case exchange: Exchange => exchange; case stage: QueryStageExec => stage }.groupBy(of)

@@ -1,15 +1,12 @@
 package io.aqeplugin.place
 
-import java.util.IdentityHashMap
-
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.Exchange
 
-import io.aqeplugin.observe.{JoinId, QueryPlans}
+import io.aqeplugin.observe.{ByIdentity, JoinId, QueryPlans}
 
 /** Keeps filters out of exchanges that the plan contains more than once, unless all of these copies request equal ones, or each of them one
   * for a union of them all.
@@ -24,7 +21,7 @@ import io.aqeplugin.observe.{JoinId, QueryPlans}
   */
 final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, plans: QueryPlans = QueryPlans.None) {
   private val marks = new PlanMarks(plan)
-  private val copies = new IdentityHashMap[SparkPlan, Seq[SparkPlan]]().asScala
+  private val copies = ByIdentity.empty[SparkPlan, Seq[SparkPlan]]
 
   /** What dynamic pruning of the plan takes its values from. */
   lazy val pruning: PlannedPruning = new PlannedPruning(plan, marks)
@@ -50,11 +47,19 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, p
   def otherUsesPassRate(request: FilterRequest, passRate: FilterRequest => Double): Double =
     if (isBelowShared(request)) ofAllJoins.otherUsesPassRate(request, passRate) else 0.0
 
-  /** How the requests of `carriedOut` leave all copies of an exchange equal. */
-  def carried(carriedOut: Seq[FilterRequest]): CarriedRequests = new CarriedRequests {
+  /** How requests that the joins carry out leave all copies of an exchange equal. */
+  final class Carried(carriedOut: Seq[FilterRequest]) {
     private lazy val shared = new SharedRequests(copiesOf, carriedOut)
-    override def isAlike(request: FilterRequest): Boolean = !isBelowShared(request) || shared.isOfAllCopies(request)
-    override def unions(passRate: FilterRequest => Double): Seq[RequestUnion] =
+
+    /** Whether all copies of the exchanges above the request's scan carry out the same; true of a scan that nothing else uses. */
+    def isAlike(request: FilterRequest): Boolean = !isBelowShared(request) || shared.isOfAllCopies(request)
+
+    /** The unions of the others; a request that is in none cannot be carried out.
+      *
+      * @param passRate
+      *   the expected pass rate of each request
+      */
+    def unions(passRate: FilterRequest => Double): Seq[RequestUnion] =
       if (carriedOut.exists(isBelowShared)) shared.unions(passRate) else Nil
   }
 
@@ -64,11 +69,7 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, p
   def rank(request: FilterRequest): Int =
     if (isBelowShared(request)) ranks.getOrElse(copiesOf(request.source).head, 0) else -1
 
-  private lazy val ranks: collection.Map[SparkPlan, Int] = {
-    val found = new IdentityHashMap[SparkPlan, Int]().asScala
-    plan.foreach(node => found.update(node, found.size))
-    found
-  }
+  private lazy val ranks = ByIdentity.of(plan.collect { case node => node }.zipWithIndex)
 
   /** The exchanges and stages whose rows Spark takes from the same run as those of `exchange`, each once: of those in a larger exchange that is
     * reused too, only those of its first copy, and none in other copies of the one that holds `exchange`.
@@ -87,7 +88,7 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, p
 
   /** The exchanges and stages that are in another exchange, each with the innermost one. */
   private lazy val holders: collection.Map[SparkPlan, Exchange] = {
-    val found = new IdentityHashMap[SparkPlan, Exchange]().asScala
+    val found = ByIdentity.empty[SparkPlan, Exchange]
     def note(node: SparkPlan, holder: Option[Exchange]): Unit = node match {
       case exchange: Exchange =>
         holder.foreach(found.update(exchange, _))
@@ -123,18 +124,4 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, p
         sourcesInStages += node
         Seq(node)
     }
-}
-
-/** Requests for filters that the joins of a plan carry out. */
-trait CarriedRequests {
-
-  /** Whether all copies of the exchanges above the request's scan carry out the same; true of a scan that nothing else uses. */
-  def isAlike(request: FilterRequest): Boolean
-
-  /** The unions of the others; a request that is in none cannot be carried out.
-    *
-    * @param passRate
-    *   the expected pass rate of each request
-    */
-  def unions(passRate: FilterRequest => Double): Seq[RequestUnion]
 }

@@ -1,16 +1,13 @@
 package io.aqeplugin.place
 
-import java.util.IdentityHashMap
-
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.Exchange
 
 import io.aqeplugin.filters.RangeBounds
-import io.aqeplugin.observe.JoinKey
+import io.aqeplugin.observe.{ByIdentity, JoinKey, Same}
 
 /** Which requests for filters can be carried out in all copies of an exchange, so that the copies stay equal and Spark runs their scans
   * once as before: those that all copies make alike, and those of which each copy makes one, on the same columns of the same scan. The
@@ -22,12 +19,9 @@ import io.aqeplugin.observe.JoinKey
 private[place] final class SharedRequests(copiesOf: SparkPlan => Seq[SparkPlan], requests: Seq[FilterRequest]) {
   import SharedRequests._
 
-  private lazy val usesIn: collection.Map[SparkPlan, Seq[Use]] = {
-    val found = new IdentityHashMap[SparkPlan, Seq[Use]]().asScala
-    for (request <- requests; exchange <- ownExchange(request))
-      found.update(exchange, found.getOrElse(exchange, Nil) :+ useOf(request, exchange))
-    found
-  }
+  private lazy val usesIn =
+    ByIdentity.grouped[SparkPlan, Use](for (request <- requests; exchange <- ownExchange(request))
+      yield exchange -> useOf(request, exchange))
 
   /** Whether all copies of the exchange above the request's scan request the same, and no stage would wait for itself.
     *
@@ -101,11 +95,8 @@ private[place] final class SharedRequests(copiesOf: SparkPlan => Seq[SparkPlan],
   private lazy val graph = new WaitGraph(copiesOf, copy => sourcesIn.getOrElse(copy, Nil))
 
   /** The sources of all filters that may be placed: of those that are not, because they would wait in a circle, too. */
-  private lazy val sourcesIn: collection.Map[SparkPlan, Seq[SparkPlan]] = {
-    val found = new IdentityHashMap[SparkPlan, Seq[SparkPlan]]().asScala
-    for ((copy, uses) <- usesIn) found.update(copy, uses.filter(mayBePlaced(_, copy)).map(_.request.source))
-    found
-  }
+  private lazy val sourcesIn =
+    ByIdentity.of(usesIn.toSeq.map { case (copy, uses) => copy -> uses.filter(mayBePlaced(_, copy)).map(_.request.source) })
 
   private def mayBePlaced(use: Use, copy: SparkPlan): Boolean = copy match {
     case exchange: Exchange =>

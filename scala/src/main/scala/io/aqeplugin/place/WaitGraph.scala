@@ -6,6 +6,8 @@ import scala.collection.mutable
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.Exchange
 
+import io.aqeplugin.observe.Same
+
 /** Which exchange runs before which. In one tree, filters that go down cannot wait in a circle; but a stage waits for what the filters of
   * all its copies wait for.
   *
@@ -38,17 +40,4 @@ private[place] final class WaitGraph(copiesOf: SparkPlan => Seq[SparkPlan], sour
   private def neededBy(node: SparkPlan): Seq[SparkPlan] = copiesOf(node).flatMap { copy =>
     copy.children.flatMap(_.collect { case exchange: Exchange => exchange }) ++ sourcesOf(copy)
   }
-}
-
-/** A node, compared by identity: comparing plans walks all of them. */
-private[place] final class Same(private val node: SparkPlan) {
-  override def equals(other: Any): Boolean = other match {
-    case same: Same => same.node eq node
-    case _          => false
-  }
-  override def hashCode: Int = System.identityHashCode(node)
-}
-
-private[place] object Same {
-  def apply(node: SparkPlan): Same = new Same(node)
 }

@@ -1,14 +1,11 @@
 package io.aqeplugin.rules
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.execution.SparkPlan
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
-import io.aqeplugin.place.{FilterRequest, FilterTarget, Placement, PlanGrowth, ReuseGuard}
+import io.aqeplugin.observe.ByIdentity
+import io.aqeplugin.place.{FilterTarget, Placement, PlanGrowth, ReuseGuard}
 
 /** The filters of a plan. Those of a union are placements one after the other for each scan, and the scan is not the request's own.
   *
@@ -47,10 +44,9 @@ final case class FiltersPerPlan(kept: Seq[Placement], refused: Seq[(Placement, R
 
   /** The filters that all copies of an exchange keep, alike or as a union of what each keeps; they are in the same order in all copies. */
   private def alikeInCopies(guard: ReuseGuard): FiltersPerPlan = {
-    val carried = guard.carried(kept.map(_.request))
+    val carried = new guard.Carried(kept.map(_.request))
     val (alike, others) = kept.partition(placement => carried.isAlike(placement.request))
-    val ofRequest = new IdentityHashMap[FilterRequest, Placement]().asScala
-    others.foreach(placement => ofRequest.update(placement.request, placement))
+    val ofRequest = ByIdentity.of(others.map(placement => placement.request -> placement))
     val unions = carried.unions(request => ofRequest.get(request).fold(1.0)(_.expectedPassRate))
       .map(union => FilterUnion(union.members.flatMap(ofRequest.get), union.targets))
     val (placed, tooLarge) = FiltersPerPlan.withinLimits(unions, alike.size)
@@ -102,8 +98,7 @@ object FiltersPerPlan {
     */
   def choose(wanted: Seq[Placement], maxPerScan: Int): FiltersPerPlan = {
     // By position, and scans by identity: placements contain plans, and hashing a plan walks all of it.
-    val perScan = new IdentityHashMap[SparkPlan, Seq[Int]]().asScala
-    wanted.indices.foreach(i => perScan.update(wanted(i).request.target.node, perScan.getOrElse(wanted(i).request.target.node, Nil) :+ i))
+    val perScan = ByIdentity.grouped(wanted.indices.map(i => wanted(i).request.target.node -> i))
     val bestOfScans = perScan.values.flatMap(_.sortBy(wanted(_).expectedPassRate).take(maxPerScan)).toSeq
     val best = bestOfScans.sortBy(wanted(_).expectedPassRate).take(MaxPerPlan).toSet
     val (within, tooMany) = wanted.indices.partition(best.contains)

@@ -69,7 +69,7 @@ final case class FinishedJoin(
 
   /** `estimate` completed with what is known now; none when the stage does not know its rows. */
   def facts(estimate: JoinFacts, context: RuleContext): Option[JoinFacts] =
-    facts(estimate, context.mode, context.tables, context.state.samples.of(estimate.joinId, estimate.buildSide, onlyTarget))
+    facts(estimate, context.mode, context.tables, context.state.sampleOf(estimate.joinId, estimate.buildSide, onlyTarget))
 
   private[rules] def facts(
       estimate: JoinFacts,

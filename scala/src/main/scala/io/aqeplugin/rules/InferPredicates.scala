@@ -24,7 +24,7 @@ final case class InferPredicates(session: SparkSession) extends Rule[LogicalPlan
       }
     catch {
       case Survivable(error) =>
-        RuleFaults.note(session.sparkContext, ruleName, error)
+        RuleContext.noteFault(session.sparkContext, ruleName, error)
         plan
     }
 

@@ -80,7 +80,7 @@ private[rules] final class JoinEstimator(
     // A wait is priced by the whole facts of the joins below.
     val kept = now.copy(probe = probe.copy(path = probe.path ++ sources(join, site, bare)))
     sample(join, site, kept)
-    context.state.reachedScans.note(
+    context.state.noteScans(
       kept.joinId,
       join.id,
       (site.targets.map(_ -> true) ++ site.refused.map(_._1 -> false)).map { case (target, isTarget) =>
@@ -96,7 +96,7 @@ private[rules] final class JoinEstimator(
     case Seq(FilterTarget(scan: FileSourceScanExec, keys, _, _, _, _, _))
         if join.range.isEmpty && estimate.probe.unfilteredScanRows >= context.thresholds(AqeConf.SampleMinRows) &&
           estimate.build.rows <= context.thresholds(AqeConf.SketchMaxKeys) * RowsPerKey =>
-      context.state.samples.takeOnce(estimate.joinId, estimate.buildSide, scan.output.map(_.exprId))(KeySamples.of(scan, keys))
+      context.state.sampleOnce(estimate.joinId, estimate.buildSide, scan.output.map(_.exprId))(KeySamples.of(scan, keys))
     case _ =>
   }
 
@@ -136,17 +136,7 @@ private[rules] final class JoinEstimator(
       join.kind,
       join.texts,
       side,
-      BuildFacts(
-        rounded(build.rows),
-        0L,
-        estimates.rowBytes(join.child(side)),
-        0,
-        0L,
-        0L,
-        None,
-        alreadyBroadcast = false,
-        KeyFacts(join.texts.size, supported = true)
-      ),
+      BuildFacts.expected(rounded(build.rows), estimates.rowBytes(join.child(side)), KeyFacts(join.texts.size, supported = true)),
       ProbeFacts(
         rounded(probe.rows),
         rounded(probe.rows),
@@ -256,18 +246,11 @@ private[rules] final class JoinEstimator(
   private def buildFacts(join: FoundJoin, buildSide: Side, site: JoinSite): BuildFacts = {
     val build = join.child(buildSide)
     val estimate = estimates(build)
-    BuildFacts(
-      rows = rounded(estimate.rows),
-      stageBytes = 0L,
-      memoryBytesPerRow = estimates.rowBytes(build),
-      partitions = 0,
-      maxPartitionBytes = 0L,
-      medianPartitionBytes = 0L,
+    val keys =
+      if (join.range.isDefined) RangeFacts.unmeasured(join.keys(buildSide).forall(PlainKey.of(_).isRight))
+      else keyFacts(join, buildSide, site)
+    BuildFacts.expected(rounded(estimate.rows), estimates.rowBytes(build), keys).copy(
       originRows = Some(rounded(estimate.rows / estimate.kept)),
-      alreadyBroadcast = false,
-      keys =
-        if (join.range.isDefined) RangeFacts.unmeasured(join.keys(buildSide).forall(PlainKey.of(_).isRight))
-        else keyFacts(join, buildSide, site),
       unmeasuredColumns = site.source.fold(0) { case (source, _) =>
         RowWidth.computedColumns(build.output)(StageColumns.origin(build, source, _))
       },

@@ -1,9 +1,5 @@
 package io.aqeplugin.rules
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
@@ -34,7 +30,7 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
   /** The build side for which each join on equalities was judged. A join's filters must all go in one direction: two that went in opposite
     * directions would wait for each other.
     */
-  private val directions = new IdentityHashMap[SparkPlan, Side]().asScala
+  private val directions = ByIdentity.empty[SparkPlan, Side]
 
   /** The joins by a range that may have a filter now: those without another direction, outside of what dynamic pruning uses. */
   def ranged: Seq[FoundJoin] = joins.ranged.filter { join =>
@@ -70,7 +66,7 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
     JoinSite.judged(reached(join, buildSide), join, buildSide, guard, isFirst(join, _), isStartedWith(join, _))
 
   // To follow the keys down costs most. The guard asks for all joins of the plan, and then each join is judged.
-  private val sites = new IdentityHashMap[FoundJoin, Map[Side, JoinSite]]().asScala
+  private val sites = ByIdentity.empty[FoundJoin, Map[Side, JoinSite]]
 
   private def reached(join: FoundJoin, buildSide: Side): JoinSite = {
     val known = sites.getOrElse(join, Map.empty)

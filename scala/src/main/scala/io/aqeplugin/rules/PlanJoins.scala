@@ -1,9 +1,5 @@
 package io.aqeplugin.rules
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
 
@@ -31,7 +27,7 @@ private[rules] final class PlanJoins(plan: SparkPlan, context: RuleContext) {
 
   private def ours(found: Seq[FoundJoin]): Seq[FoundJoin] = found.filterNot(join => foreign.exists(_.id == join.id))
 
-  private val names = new IdentityHashMap[FoundJoin, String]().asScala
+  private val names = ByIdentity.empty[FoundJoin, String]
   def nameOf(join: FoundJoin): String = names.getOrElseUpdate(join, context.state.nameOf(join.id))
 
   private lazy val inPruning = context.pruning.joinsIn(plan)
@@ -41,9 +37,10 @@ private[rules] final class PlanJoins(plan: SparkPlan, context: RuleContext) {
 
   /** Whether the join is inside a broadcast that dynamic partition pruning may use. */
   lazy val isInPruningBuild: FoundJoin => Boolean = {
-    val inside = new IdentityHashMap[SparkPlan, Unit]().asScala
-    if (context.pruning.queries.nonEmpty)
-      plan.foreach { case broadcast: BroadcastExchangeLike => broadcast.foreach(inside.update(_, ())); case _ => }
-    join => inside.contains(join.node)
+    val broadcasts =
+      if (context.pruning.queries.isEmpty) Nil
+      else plan.collect { case broadcast: BroadcastExchangeLike => broadcast.collect { case node => node } }
+    val inside = broadcasts.flatten.map(Same(_)).toSet
+    join => inside(Same(join.node))
   }
 }

@@ -1,14 +1,12 @@
 package io.aqeplugin.rules
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.execution.SparkPlan
+
+import io.aqeplugin.observe.ByIdentity
 
 /** How long the scans of one plan wait, by the joins of the plan that were judged so far. */
 private[rules] final class PlannedWaits {
-  private val millis = new IdentityHashMap[SparkPlan, Double]().asScala
+  private val millis = ByIdentity.empty[SparkPlan, Double]
 
   /** How long all of these scans wait in any case; 0 without a scan. */
   def ofAll(scans: Seq[SparkPlan]): Double = scans.map(millis.getOrElse(_, 0.0)).minOption.getOrElse(0.0)

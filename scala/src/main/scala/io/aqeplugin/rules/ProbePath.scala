@@ -1,7 +1,5 @@
 package io.aqeplugin.rules
 
-import java.util.{Collections, IdentityHashMap}
-
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.BuildLeft
 import org.apache.spark.sql.execution.{SortExec, SparkPlan}
@@ -11,13 +9,14 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange,
 import org.apache.spark.sql.execution.joins._
 
 import io.aqeplugin.decide.PathStep
-import io.aqeplugin.observe.{KeyTypes, SizeEstimator, StartedFilters}
+import io.aqeplugin.observe.{KeyTypes, Same, SizeEstimator, StartedFilters}
 import io.aqeplugin.place.FilterTarget
 
 /** What lies between a join and the scans that its keys reach. */
 private[rules] final class ProbePath(join: SparkPlan, targets: Seq[FilterTarget], estimates: SizeEstimator) {
 
-  private val passed = distinct(targets.flatMap(target => target.above.reverse.zip(target.above.reverse.drop(1) :+ target.node)))
+  private val passed =
+    targets.flatMap(target => target.above.reverse.zip(target.above.reverse.drop(1) :+ target.node)).distinctBy(step => Same(step._2))
 
   private val own: Seq[SparkPlan] = targets.flatMap(target => ProbePath.ownOf(join, target.above.reverse))
 
@@ -58,10 +57,6 @@ private[rules] final class ProbePath(join: SparkPlan, targets: Seq[FilterTarget]
 
   private def rows(plan: SparkPlan): Long = JoinEstimator.rounded(estimates(plan).rows)
 
-  private def distinct(steps: Seq[(SparkPlan, SparkPlan)]): Seq[(SparkPlan, SparkPlan)] = {
-    val seen = Collections.newSetFromMap(new IdentityHashMap[SparkPlan, java.lang.Boolean]())
-    steps.filter { case (_, child) => seen.add(child) }
-  }
 }
 
 private[rules] object ProbePath {

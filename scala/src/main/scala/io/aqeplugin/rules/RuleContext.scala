@@ -5,12 +5,13 @@ import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.plans.QueryPlan
-import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution, SparkPlan}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.command.ExplainCommand
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{AqeConf, ConfError, Mode, SessionConf, Settings}
 import io.aqeplugin.decide._
+import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe._
 import io.aqeplugin.storage.{KnownTables, SelectedFiles}
 
@@ -127,13 +128,20 @@ object RuleContext {
   def noteBadConf(sparkContext: SparkContext, error: ConfError): Boolean =
     executionId(sparkContext).forall(id => QueryStates.of(id).noteBadConf(error))
 
+  /** Records a rule that failed: the fault is counted, also for its query, and logged. The query continues with Spark's own plan. */
+  private[rules] def noteFault(sparkContext: SparkContext, rule: String, error: Throwable): Unit = {
+    Faults.note(rule, "Spark's own plan is used", error)
+    // A class that the rule did not find may be missing here as well.
+    try executionId(sparkContext).foreach(QueryStates.of(_).errors.increment())
+    catch { case Survivable(_) => () }
+  }
+
   private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
     RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning, conf.plans, conf.busySlots)
 
   /** None for the SQL command EXPLAIN, which is an execution of its own and does not run the query that it plans. */
   private[rules] def executionId(sparkContext: SparkContext): Option[Long] =
-    Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).map(_.toLong)
-      .filterNot(id => Option(SQLExecution.getQueryExecution(id)).exists(_.logical.isInstanceOf[ExplainCommand]))
+    Executions.idOf(sparkContext).filterNot(Executions.of(_).exists(_.logical.isInstanceOf[ExplainCommand]))
 
   /** No broadcast or filter exceeds Spark's own limits, because Spark fails a query that does. The rows of a broadcast are collected on the
     * driver as a job's result, and the pages and the hash array of a relation take up to twice its rows, since both grow by doubling. A

@@ -23,7 +23,7 @@ abstract class SafeRule[P <: QueryPlan[_]](session: SparkSession) extends Rule[P
     try if (concerns(plan)) contextOf(plan).fold(plan)(timed(plan, _)) else plan
     catch {
       case Survivable(error) =>
-        RuleFaults.note(session.sparkContext, ruleName, error)
+        RuleContext.noteFault(session.sparkContext, ruleName, error)
         plan
     }
 

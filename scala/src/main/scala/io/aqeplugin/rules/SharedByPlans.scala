@@ -1,12 +1,9 @@
 package io.aqeplugin.rules
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.execution.exchange.Exchange
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.observe.ByIdentity
 import io.aqeplugin.place.Placement
 
 /** The exchanges of one plan that other plans of the query may run too. AQE runs such an exchange once if it has the same filters in all of
@@ -17,7 +14,7 @@ import io.aqeplugin.place.Placement
   * exchange, AQE finds the exchange too; if not, the exchange waits for a filter, and the rules are asked before it starts.
   */
 private[rules] final class SharedByPlans(context: RuleContext) {
-  private val keys = new IdentityHashMap[Exchange, AnyRef]().asScala
+  private val keys = ByIdentity.empty[Exchange, AnyRef]
 
   /** Adds the exchanges among these that other plans may run. */
   def note(exchanges: Seq[Exchange]): Unit =

@@ -1,19 +1,15 @@
 package io.aqeplugin.rules
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import io.aqeplugin.decide._
-import io.aqeplugin.observe.{FoundJoin, SizeEstimator}
+import io.aqeplugin.observe.{ByIdentity, FoundJoin, SizeEstimator}
 import io.aqeplugin.place.{FilterRequest, JoinSite, ReuseGuard}
 
 /** What the uses of shared scans let pass, each by itself. */
 private[rules] final class UsesOfScans(context: RuleContext, estimator: JoinEstimator, sizes: SizeEstimator) {
 
   // By identity: comparing requests or joins walks their plans. Joins are decided while they are asked for, so only rates of undecided ones are kept.
-  private val joins = new IdentityHashMap[FilterRequest, (FoundJoin, Side)]().asScala
-  private val rates = new IdentityHashMap[FoundJoin, Double]().asScala
+  private val joins = ByIdentity.empty[FilterRequest, (FoundJoin, Side)]
+  private val rates = ByIdentity.empty[FoundJoin, Double]
 
   /** Remembers which join made these requests; returns them. */
   def noted(join: FoundJoin, buildSide: Side, requests: Seq[FilterRequest]): Seq[FilterRequest] = {

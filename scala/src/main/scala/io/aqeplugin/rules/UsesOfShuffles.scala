@@ -1,13 +1,9 @@
 package io.aqeplugin.rules
 
-import java.util.IdentityHashMap
-
-import scala.jdk.CollectionConverters._
-
 import org.apache.spark.sql.execution.SparkPlan
 
 import io.aqeplugin.decide.{BroadcastChoice, DecideJoin, JoinFacts, Method, Side}
-import io.aqeplugin.observe.FoundJoin
+import io.aqeplugin.observe.{ByIdentity, FoundJoin}
 import io.aqeplugin.place.ReuseGuard
 
 /** Which part of its probe side's shuffle is spared if a join does without, where Spark runs the shuffle once for several uses.
@@ -19,12 +15,9 @@ private[rules] final class UsesOfShuffles(context: RuleContext, joins: PlanJoins
   import UsesOfShuffles._
 
   // By identity: comparing plans walks them.
-  private lazy val joinsOfShuffles = {
-    val found = new IdentityHashMap[SparkPlan, (FoundJoin, Side)]().asScala
-    for (join <- joins.keyed; side <- Seq(Side.Left, Side.Right); own <- ProbePath.ownShuffle(join.node, join.child(side)))
-      found.update(own, (join, side))
-    found
-  }
+  private lazy val joinsOfShuffles = ByIdentity.of[SparkPlan, (FoundJoin, Side)](
+    for (join <- joins.keyed; side <- Side.All; own <- ProbePath.ownShuffle(join.node, join.child(side))) yield own -> ((join, side))
+  )
 
   /** The part, see [[io.aqeplugin.decide.PathStep.Shared]]; none if the join cannot be broadcast, or has no such shuffle, or the shuffle has
     * started.

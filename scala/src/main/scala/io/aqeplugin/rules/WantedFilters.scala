@@ -1,9 +1,6 @@
 package io.aqeplugin.rules
 
-import java.util.IdentityHashMap
-
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
@@ -185,7 +182,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   }
 
   // Those of this plan alone: a copied node brings lines of an earlier plan, in which another range may have been judged.
-  private val explained = new IdentityHashMap[SparkPlan, Seq[ExplainSection.Line]]().asScala
+  private val explained = ByIdentity.empty[SparkPlan, Seq[ExplainSection.Line]]
 
   private def explain(join: FoundJoin, text: => String): Unit = explain(join.node, joins.nameOf(join), text)
 

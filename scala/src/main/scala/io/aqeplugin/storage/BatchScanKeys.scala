@@ -1,14 +1,13 @@
 package io.aqeplugin.storage
 
 import org.apache.spark.aqeplugin.ThisSparkLine
-import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, RowLevelWrite}
+import org.apache.spark.sql.catalyst.plans.logical.RowLevelWrite
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering
-import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation}
 
-import io.aqeplugin.observe.TableStatistics
+import io.aqeplugin.observe.{Executions, TableStatistics}
 
 /** Sources of Spark's second interface that filter themselves at run time, such as Iceberg: the keys become one of the runtime filters by which
   * Spark prunes them, on columns that the source itself names. Spark takes an `IN` list only, no range.
@@ -41,15 +40,10 @@ private[storage] object BatchScanKeys extends KeyedFormat {
     case _ => None
   }
 
-  private def isAlone(scan: BatchScanExec): Boolean = optimized(scan).exists { plan =>
-    val uses = plan.collectWithSubqueries { case relation: DataSourceV2ScanRelation if relation.scan eq scan.scan => relation }
-    uses.size == 1 && !plan.exists(_.isInstanceOf[RowLevelWrite])
-  }
-
-  /** The plan of the query that runs on this thread. Cached tables are not in it, so the scans below them get no keys. */
-  private def optimized(scan: BatchScanExec): Option[LogicalPlan] =
-    Option(scan.session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).flatMap(_.toLongOption)
-      .flatMap(id => Option(SQLExecution.getQueryExecution(id)))
-      .filter(_.tracker.phases.contains(QueryPlanningTracker.OPTIMIZATION))
-      .map(_.optimizedPlan)
+  // Cached tables are not in the plan of the query, so the scans below them get no keys.
+  private def isAlone(scan: BatchScanExec): Boolean =
+    Executions.idOf(scan.session.sparkContext).flatMap(Executions.optimizedPlan).exists { plan =>
+      val uses = plan.collectWithSubqueries { case relation: DataSourceV2ScanRelation if relation.scan eq scan.scan => relation }
+      uses.size == 1 && !plan.exists(_.isInstanceOf[RowLevelWrite])
+    }
 }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.catalog.{CatalogColumnStat, CatalogTable}
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.decide.{EstimateSource, KeyBucket, RowEstimate}
-import io.aqeplugin.observe.TableFacts
+import io.aqeplugin.observe.{TableFacts, Wholes}
 
 /** What `ANALYZE TABLE` left in the catalog: rows, distinct values, smallest and largest values. It may be out of date, so it must decide
   * nothing but what is worth doing.
@@ -29,7 +29,7 @@ object CatalogStatistics {
 
   /** Neighbouring buckets share an end. Ends are doubles, so those of longs beyond 2^53 are rounded. */
   private def histogram(field: StructField, column: CatalogColumnStat): Option[Seq[KeyBucket]] =
-    for (found <- column.histogram if isInteger(field)) yield {
+    for (found <- column.histogram if Wholes.areOrdered(field.dataType) && !Wholes.areTimestamps(field.dataType)) yield {
       val buckets =
         found.bins.toSeq.map(bin => KeyBucket(math.ceil(bin.lo).toLong, math.floor(bin.hi).toLong, math.max(1L, math.round(found.height))))
       merged(buckets.filter(bucket => bucket.low <= bucket.high))
@@ -51,25 +51,13 @@ object CatalogStatistics {
   // Spark has 254 by default. Each is in the event of a decision.
   private val MostBuckets = 64
 
-  private def isInteger(field: StructField): Boolean = field.dataType match {
-    case ByteType | ShortType | IntegerType | LongType | DateType => true
-    case _                                                        => false
-  }
-
-  /** Spark stores times as texts in UTC, whatever the session's time zone. */
-  private def isTime(field: StructField): Boolean = field.dataType match {
-    case TimestampType | TimestampNTZType => true
-    case _                                => false
-  }
-
   private def range(field: StructField, column: CatalogColumnStat): Option[(Long, Long)] = {
-    def value(text: Option[String]): Option[Long] =
-      text.flatMap(found => Try(CatalogColumnStat.fromExternalString(found, field.name, field.dataType, column.version)).toOption).collect {
-        case number: Byte  => number.toLong
-        case number: Short => number.toLong
-        case number: Int   => number.toLong
-        case number: Long  => number
-      }
-    if (isInteger(field) || isTime(field)) value(column.min).zip(value(column.max)) else None
+    // Spark stores times as texts in UTC, whatever the session's time zone.
+    def value(text: Option[String]): Option[Long] = for {
+      found <- text
+      internal <- Try(CatalogColumnStat.fromExternalString(found, field.name, field.dataType, column.version)).toOption
+      number <- Wholes.of(internal)
+    } yield number
+    if (Wholes.areOrdered(field.dataType)) value(column.min).zip(value(column.max)) else None
   }
 }

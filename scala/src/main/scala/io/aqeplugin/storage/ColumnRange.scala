@@ -7,6 +7,8 @@ import org.apache.spark.sql.catalyst.util.DateTimeConstants.MICROS_PER_DAY
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.aqeplugin.observe.Wholes
+
 /** Where the values of a column lie of which a key is computed that lies in a range.
   *
   * Ranges are of key codes: numbers, days of dates, microseconds of timestamps. A time zone is less than a day from UTC, whatever its clocks do; so
@@ -28,16 +30,15 @@ private[storage] object ColumnRange {
       }
 
   private def ends(key: Expression)(low: BigInt, high: BigInt): Option[(BigInt, BigInt)] = key match {
-    case Cast(column: Attribute, DateType, _, _) if isTime(column) => Some(((low - 1) * MICROS_PER_DAY, (high + 2) * MICROS_PER_DAY))
-    case TruncTimestamp(Literal(format: UTF8String, _), column: Attribute, _) if isTime(column) =>
+    case Cast(column: Attribute, DateType, _, _) if Wholes.areTimestamps(column.dataType) =>
+      Some(((low - 1) * MICROS_PER_DAY, (high + 2) * MICROS_PER_DAY))
+    case TruncTimestamp(Literal(format: UTF8String, _), column: Attribute, _) if Wholes.areTimestamps(column.dataType) =>
       daysOf(format).map(days => (low - 2 * MICROS_PER_DAY, high + (days + 2) * MICROS_PER_DAY))
     case TruncDate(_: Attribute, Literal(format: UTF8String, _)) => daysOf(format).map(days => (low, high + days))
     case Add(column: Attribute, Number(by), _)                   => shifted(column, low - by, high - by)
     case Subtract(column: Attribute, Number(by), _)              => shifted(column, low + by, high + by)
     case _                                                       => None
   }
-
-  private def isTime(column: Attribute): Boolean = column.dataType == TimestampType || column.dataType == TimestampNTZType
 
   /** A sum that wraps around has one value of the column for each of its own. */
   private def shifted(column: Attribute, low: BigInt, high: BigInt): Option[(BigInt, BigInt)] = column.dataType match {

@@ -4,9 +4,10 @@ import scala.util.Try
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.types._
+import org.apache.spark.sql.types.{BooleanType, DataType}
 
 import io.aqeplugin.decide.{Truths, ValueRange}
+import io.aqeplugin.observe.Wholes
 
 /** Evaluates a query's filters on the statistics of one file, in three-valued logic. What is not understood may have any value. */
 object ConditionRanges {
@@ -17,10 +18,7 @@ object ConditionRanges {
   /** The types whose order in footers is Spark's. Strings are missing because footers may truncate them, and floating-point numbers because
     * of NaN.
     */
-  def isOrdered(dataType: DataType): Boolean = dataType match {
-    case ByteType | ShortType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType => true
-    case _                                                                                           => false
-  }
+  def isOrdered(dataType: DataType): Boolean = Wholes.areOrdered(dataType)
 
   /** The columns with such types that the conditions compare. */
   def columns(conditions: Seq[Expression]): Seq[Attribute] =
@@ -122,12 +120,6 @@ object ConditionRanges {
   }
 
   /** The range of one value of an ordered type. */
-  def constantRange(value: Any): Option[ValueRange] = value match {
-    case null     => Some(ValueRange(None, mayBeNull = true))
-    case b: Byte  => Some(ValueRange.constant(b.toLong))
-    case s: Short => Some(ValueRange.constant(s.toLong))
-    case i: Int   => Some(ValueRange.constant(i.toLong))
-    case l: Long  => Some(ValueRange.constant(l))
-    case _        => None
-  }
+  def constantRange(value: Any): Option[ValueRange] =
+    if (value == null) Some(ValueRange(None, mayBeNull = true)) else Wholes.of(value).map(ValueRange.constant)
 }

@@ -3,7 +3,7 @@ package io.aqeplugin.storage
 import java.io.{FileNotFoundException, InterruptedIOException}
 import java.util.{Collections, Map => JavaMap, Set => JavaSet}
 import java.util.concurrent.atomic.AtomicBoolean
-import java.util.concurrent.{CompletableFuture, CompletionException, Executor, RejectedExecutionException, TimeUnit, TimeoutException}
+import java.util.concurrent.{CompletableFuture, CompletionException, Executor, RejectedExecutionException, TimeoutException}
 
 import org.apache.hadoop.fs.FileStatus
 import org.apache.hadoop.security.AccessControlException
@@ -252,26 +252,23 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   private final class Reading(snapshot: Snapshot, val before: Option[TableFacts]) {
     private val begun = new AtomicBoolean()
     val groups = new TableGroups(snapshot.table, snapshot.roots)
-    private val ended = new CompletableFuture[Ended]()
-    private val deadlineNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MaxMillis)
+    private val ended = new Awaited[Ended](MaxMillis)
 
     def end(found: Option[TableFacts], nowNanos: Long): Unit = {
-      val _ = ended.complete(Ended(found, nowNanos))
+      ended.end(Ended(found, nowNanos))
       if (found.isEmpty) groups.fail() else groups.end(Nil)
     }
-    def isEnded: Boolean = ended.isDone
+    def isEnded: Boolean = ended.now.isDefined
 
     /** Whether the caller is the first, and has to start it. */
     def begin(): Boolean = begun.compareAndSet(false, true)
 
     /** When it ended; none while it goes on. */
-    def endNanos: Option[Long] = if (isEnded) Some(ended.join().atNanos) else None
+    def endNanos: Option[Long] = ended.now.map(_.atNanos)
 
     /** What is known without waiting. */
-    def facts: Option[TableFacts] = if (isEnded) ended.join().facts else before
+    def facts: Option[TableFacts] = ended.now.fold(before)(_.facts)
 
-    def await(): Option[TableFacts] =
-      try ended.get(math.max(0L, deadlineNanos - System.nanoTime()), TimeUnit.NANOSECONDS).facts
-      catch { case _: TimeoutException => before }
+    def await(): Option[TableFacts] = ended.orWhenLate(Ended(before, 0L)).facts
   }
 }

@@ -6,6 +6,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{FileFormat, PartitionedFile}
 import org.apache.spark.sql.sources.Filter
@@ -29,6 +30,9 @@ private[storage] trait FormatByTypes extends FileFormat {
 
   /** The format without the conditions. */
   def plain: FileFormat
+
+  /** The format with these conditions. */
+  protected def made(keyFilters: Seq[Filter], types: Map[String, DataType]): FormatByTypes
 
   /** Whether a file has the types; what it throws counts as no. */
   protected def hasTypes: FormatByTypes.Check
@@ -88,9 +92,18 @@ private[storage] object FormatByTypes {
     case other                => other
   }
 
-  /** A copy of the scan that reads its files by a format. */
-  def reading(scan: FileSourceScanExec, format: FormatByTypes): FileSourceScanExec = {
+  /** A copy of the scan that reads its files with more conditions, all on one column.
+    *
+    * @param empty
+    *   the format of the scan without conditions of ours
+    */
+  def reading(scan: FileSourceScanExec, empty: FormatByTypes, more: Seq[Filter], column: Attribute): FileSourceScanExec = {
     val relation = scan.relation
+    val before = relation.fileFormat match {
+      case known: FormatByTypes => known
+      case _                    => empty
+    }
+    val format = before.made(before.keyFilters ++ more, before.types.updated(column.name, column.dataType))
     val keyed = relation.copy(fileFormat = format, options = relation.options.updated(Mark, "true"))(relation.sparkSession)
     KeyedFormat.linked(scan, ThisSparkLine.withRelation(scan, keyed))
   }

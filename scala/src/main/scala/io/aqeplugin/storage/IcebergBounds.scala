@@ -2,7 +2,6 @@ package io.aqeplugin.storage
 
 import java.nio.ByteBuffer
 import java.util.{Map => JavaMap}
-import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -14,6 +13,7 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.Scan
 
 import io.aqeplugin.metrics.Survivable
+import io.aqeplugin.observe.Wholes
 
 /** Smallest and largest values of an Iceberg table's columns, from its manifests, for estimates: no row is left out because of them.
   *
@@ -31,14 +31,7 @@ private[storage] object IcebergBounds {
     */
   private final case class Version(table: String, snapshot: Long, columns: Map[Int, String])
 
-  private final class Reading {
-    val ranges = new CompletableFuture[Map[String, (Long, Long)]]()
-    private val deadlineNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(MaxMillis)
-
-    def await(): Map[String, (Long, Long)] =
-      try ranges.get(math.max(0L, deadlineNanos - System.nanoTime()), TimeUnit.NANOSECONDS)
-      catch { case _: TimeoutException => Map.empty }
-  }
+  private type Reading = Awaited[Map[String, (Long, Long)]]
 
   private val known: JavaMap[Version, Reading] = LruMap.of(MaxTables)
 
@@ -46,7 +39,8 @@ private[storage] object IcebergBounds {
   def begin(table: Table, scan: Scan): Unit = { val _ = reading(table, scan) }
 
   /** By column name, in the units of Spark's type; of columns whose type has an order of whole numbers. */
-  def of(table: Table, scan: Scan): Map[String, (Long, Long)] = reading(table, scan).fold(Map.empty[String, (Long, Long)])(_.await())
+  def of(table: Table, scan: Scan): Map[String, (Long, Long)] =
+    reading(table, scan).fold(Map.empty[String, (Long, Long)])(_.orWhenLate(Map.empty))
 
   private def reading(table: Table, scan: Scan): Option[Reading] =
     for {
@@ -54,16 +48,14 @@ private[storage] object IcebergBounds {
       columns <- Try(orderedColumns(scan)).toOption if columns.nonEmpty
       version <- Try(Version(locationOf(snapshot.table), snapshot.id, columns.map { case (id, (name, _)) => id -> name })).toOption
     } yield {
-      val fresh = new Reading
+      val fresh = new Reading(MaxMillis)
       val earlier = Option(known.putIfAbsent(version, fresh))
       if (earlier.isEmpty) start(fresh, version, snapshot, columns.map { case (id, (_, kind)) => id -> kind })
       earlier.getOrElse(fresh)
     }
 
   private def start(reading: Reading, version: Version, snapshot: IcebergSnapshot, types: Map[Int, AnyRef]): Unit = {
-    def end(found: Map[Int, (Long, Long)]): Unit = {
-      val _ = reading.ranges.complete(found.map { case (id, range) => version.columns(id) -> range })
-    }
+    def end(found: Map[Int, (Long, Long)]): Unit = reading.end(found.map { case (id, range) => version.columns(id) -> range })
     def fail(error: Throwable): Unit = {
       val _ = known.remove(version, reading)
       FooterStatistics.noteUnreadable(Seq(version.table), "its columns are estimated without their ranges", error)
@@ -100,7 +92,7 @@ private[storage] object IcebergBounds {
     def bounds(file: AnyRef, method: String): Map[Int, Long] = IcebergMembers.publicly(file, "ContentFile", method) match {
       case bytes: JavaMap[_, _] =>
         bytes.asScala.toSeq.collect { case (id: Integer, bound: ByteBuffer) if types.contains(id) => (id.toInt, bound) }
-          .flatMap { case (id, bound) => number(conversions.invoke(None.orNull, types(id), bound)).map(id -> _) }.toMap
+          .flatMap { case (id, bound) => Wholes.of(conversions.invoke(None.orNull, types(id), bound)).map(id -> _) }.toMap
       case _ => Map.empty
     }
     def counts(file: AnyRef, method: String): Map[Any, Any] = IcebergMembers.publicly(file, "ContentFile", method) match {
@@ -131,11 +123,5 @@ private[storage] object IcebergBounds {
     thread.setContextClassLoader(IcebergMembers.loaderOf(table))
     try read
     finally thread.setContextClassLoader(before)
-  }
-
-  private def number(value: Any): Option[Long] = value match {
-    case int: Int   => Some(int.toLong)
-    case long: Long => Some(long)
-    case _          => None
   }
 }

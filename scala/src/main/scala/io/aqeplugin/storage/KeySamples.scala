@@ -1,7 +1,7 @@
 package io.aqeplugin.storage
 
 import java.util.{Map => JavaMap}
-import java.util.concurrent.{CompletableFuture, Executor, TimeUnit, TimeoutException}
+import java.util.concurrent.{CompletableFuture, Executor, TimeUnit}
 
 import org.apache.hadoop.fs.FileStatus
 import org.apache.hadoop.security.UserGroupInformation
@@ -46,13 +46,13 @@ class KeySamples private[storage] (statistics: FooterStatistics, readers: Execut
     else
       statistics.groups(scan).map { groups =>
         val reading = readingOf(Key(groups.table, schema, UserGroupInformation.getCurrentUser.getUserName), groups, relation)
-        new SampledRows(() => reading.await(), schema.flatMap(field => columns.find(_.name == field.name)), keys)
+        new SampledRows(() => reading.orWhenLate(None), schema.flatMap(field => columns.find(_.name == field.name)), keys)
       }
   }
 
   private def readingOf(key: Key, groups: TableGroups, relation: HadoopFsRelation): Reading = {
-    val fresh = new Reading
-    val reading = known.merge(key, fresh, (earlier, now) => if (earlier.isOld) now else earlier)
+    val fresh = new Reading(MaxMillis)
+    val reading = known.merge(key, fresh, (earlier, now) => if (earlier.ageNanos > KeptNanos) now else earlier)
     if (reading eq fresh) start(fresh, key, groups, relation)
     reading
   }
@@ -171,19 +171,5 @@ object KeySamples extends KeySamples(FooterStatistics, DaemonThreads.pool("aqe-p
     }
   }
 
-  /** A sample that is being read or has been read. */
-  private final class Reading {
-    private val blocks = new CompletableFuture[Option[Blocks]]()
-    private val startNanos = System.nanoTime()
-
-    def isOld: Boolean = System.nanoTime() - startNanos > KeptNanos
-
-    def end(found: Option[Blocks]): Unit = { val _ = blocks.complete(found) }
-
-    def await(): Option[Blocks] = {
-      val leftNanos = startNanos + TimeUnit.MILLISECONDS.toNanos(MaxMillis) - System.nanoTime()
-      try blocks.get(math.max(0L, leftNanos), TimeUnit.NANOSECONDS)
-      catch { case _: TimeoutException => None }
-    }
-  }
+  private type Reading = Awaited[Option[Blocks]]
 }

@@ -15,6 +15,7 @@ private[storage] final class KeyedOrcFormat(val keyFilters: Seq[Filter], val typ
     with FormatByTypes {
 
   override def plain: FileFormat = new OrcFileFormat
+  override protected def made(keyFilters: Seq[Filter], types: Map[String, DataType]): FormatByTypes = new KeyedOrcFormat(keyFilters, types)
 
   // Where the columns of a file go by their places, its names may be those of other columns.
   override protected def isByName(conf: Configuration): Boolean = !OrcConf.FORCE_POSITIONAL_EVOLUTION.getBoolean(conf)

@@ -18,6 +18,8 @@ private[storage] final class KeyedParquetFormat(val keyFilters: Seq[Filter], val
     with FormatByTypes {
 
   override def plain: FileFormat = new ParquetFileFormat
+  override protected def made(keyFilters: Seq[Filter], types: Map[String, DataType]): FormatByTypes =
+    new KeyedParquetFormat(keyFilters, types)
   override protected def isByName(conf: Configuration): Boolean = true
   override protected def hasTypes: FormatByTypes.Check = KeyedParquetFormat.hasTypes
 }

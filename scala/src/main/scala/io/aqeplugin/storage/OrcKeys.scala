@@ -15,22 +15,12 @@ private[aqeplugin] object OrcKeys extends KeyedFormat {
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec if isRead(file, keys.column) =>
-      conditions(file, keys, tables).map { found =>
-        val before = file.relation.fileFormat match {
-          case known: KeyedOrcFormat => known
-          case _                     => KeyedOrcFormat.Empty
-        }
-        val types = before.types.updated(keys.column.name, keys.column.dataType)
-        FormatByTypes.reading(file, new KeyedOrcFormat(before.keyFilters ++ found, types))
-      }
+      conditions(file, keys, tables).map(FormatByTypes.reading(file, KeyedOrcFormat.Empty, _, keys.column))
     case _ => None
   }
 
   private def isRead(scan: FileSourceScanExec, column: Attribute): Boolean = {
-    val isOrc = scan.relation.fileFormat match {
-      case _: KeyedOrcFormat => true
-      case other             => other.getClass == classOf[OrcFileFormat]
-    }
+    val isOrc = FormatByTypes.plain(scan.relation.fileFormat).getClass == classOf[OrcFileFormat]
     val isCompared = column.dataType match {
       case IntegerType | LongType | DateType => true
       case _                                 => false

@@ -30,13 +30,8 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
       val found = conditions(file, keys, tables)
       Option.when(found.nonEmpty)(KeyedFormat.linked(file, ThisSparkLine.withDataFilters(file, found)))
     case file: FileSourceScanExec if leavesOutDecimals(file, keys, tables) =>
-      val before = file.relation.fileFormat match {
-        case known: KeyedParquetFormat => known
-        case _                         => KeyedParquetFormat.Empty
-      }
       val found = listed(file, keys, tables).map(KeyFilters.listed(_, keys.column.name)) ++: KeyFilters.outsideGaps(keys)
-      val types = before.types.updated(keys.column.name, keys.column.dataType)
-      Option.when(found.nonEmpty)(FormatByTypes.reading(file, new KeyedParquetFormat(before.keyFilters ++ found, types)))
+      Option.when(found.nonEmpty)(FormatByTypes.reading(file, KeyedParquetFormat.Empty, found, keys.column))
     case _ => None
   }
 
@@ -51,10 +46,7 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
     * column's in a file.
     */
   private def isRead(scan: FileSourceScanExec): Boolean = {
-    val isParquet = scan.relation.fileFormat match {
-      case _: KeyedParquetFormat => true
-      case other                 => other.getClass == classOf[ParquetFileFormat]
-    }
+    val isParquet = FormatByTypes.plain(scan.relation.fileFormat).getClass == classOf[ParquetFileFormat]
     isParquet && !(scan.conf.parquetFieldIdReadEnabled && ParquetUtils.hasFieldIds(scan.requiredSchema)) && !skipsDamage(scan.relation)
   }
 

@@ -27,6 +27,12 @@ object DecisionColumns {
   private val Weighed = Form.of[WeighedOption].schema
   private val Outcome = EventSchema.Outcome.schema
   private val Flip = EventSchema.Flip.schema
+  private val Placed = EventSchema.Placed.schema
+  private val Decision = Form.of[JoinDecision].schema
+  private val Facts = DecisionJson.Facts.schema
+  private val Build = Form.of[BuildFacts].schema
+  private val Wait = Form.of[WaitDecision].schema
+  private val Ended = Form.of[QueryEnded].schema
 
   val OptionFields: Seq[TableColumn[WeighedOption]] = Seq[TableColumn[WeighedOption]](
     text(Weighed("strategy"))(_.option.strategy.name),
@@ -35,21 +41,19 @@ object DecisionColumns {
   ) ++ reason[WeighedOption]("reason", "why the option was not taken")(o => Some(o.reason))
 
   val FilterFields: Seq[TableColumn[FilterInPlace]] = Seq(
-    text[FilterInPlace]("filter_id", "identifies one filter in one place, on a scan or in front of an exchange")(f =>
-      either(f)(_.filterId, _.filterId)
-    ),
-    text[FilterInPlace]("table", PlacedFilter.Places)(f => either(f)(_.table, _.table)),
-    column[FilterInPlace]("columns", Texts, "", "the checked columns")(f => either(f)(_.scanColumns, _.scanColumns)),
+    text[FilterInPlace](Placed("filterId"))(f => either(f)(_.filterId, _.filterId)),
+    text[FilterInPlace](Placed("table"))(f => either(f)(_.table, _.table)),
+    column[FilterInPlace]("columns", Texts, "", Placed("scanColumns").doc)(f => either(f)(_.scanColumns, _.scanColumns)),
     text[FilterInPlace]("status", described("result of the filter", FilterStatuses))(_.status),
     text[FilterInPlace]("kind", "kind of filter, `pass_all` or `missing`; null when its scan never ran")(_.outcome.map(_.kind)),
     whole[FilterInPlace]("bytes", "bytes", "memory of the filter on the driver and on each executor")(_.outcome.map(_.filterBytes)),
-    whole[FilterInPlace]("build_rows", "rows", "build rows with a key")(_.outcome.map(_.keys)),
+    whole[FilterInPlace](Outcome("keys").as("build_rows"))(_.outcome.map(_.keys)),
     whole[FilterInPlace](Outcome("rowsIn"))(_.outcome.map(_.rowsIn)),
     whole[FilterInPlace](Outcome("rowsOut"))(_.outcome.map(_.rowsOut)),
     whole[FilterInPlace](Outcome("rowsUnchecked"))(_.outcome.map(_.rowsUnchecked)),
     flag[FilterInPlace]("self_disabled", "whether rows passed unchecked")(_.outcome.map(_.rowsUnchecked > 0)),
     whole[FilterInPlace](Outcome("buildMillis"))(_.outcome.map(_.buildMillis)),
-    whole[FilterInPlace]("wait_millis", "millis", "time from the query's start until the scan had its filters")(_.outcome.map(_.waitMillis))
+    whole[FilterInPlace](Outcome("waitMillis"))(_.outcome.map(_.waitMillis))
   ) ++ reason[FilterInPlace]("reason", "why the filter was placed or not, or why it passed every row")(f =>
     f.outcome.flatMap(_.reason).orElse(f.place.map(_.reason))
   )
@@ -94,19 +98,9 @@ object DecisionColumns {
       "arm",
       described("the query's arm; null without a canary", TrialArm.All.map(arm => arm.name -> arm.meaning))
     )(_.query.arm.map(_.name)),
-    whole("query_millis", "millis", "elapsed time of the query; null while it runs")(_.query.end.map(_.durationMillis)),
-    whole(
-      "query_rule_millis",
-      "millis",
-      "time that the query spent in the plugin's rules, without the inference of predicates; null while it runs"
-    )(_.query.end.map(_.ruleMillis)),
-    whole(
-      "query_errors",
-      "errors",
-      "faults of the plugin's rules and filters in the query, after which it went on without what had failed; null while it runs"
-    )(
-      _.query.end.map(_.errors)
-    ),
+    whole(Ended("durationMillis").as("query_millis", "null while it runs"))(_.query.end.map(_.durationMillis)),
+    whole(Ended("ruleMillis").as("query_rule_millis", "null while it runs"))(_.query.end.map(_.ruleMillis)),
+    whole(Ended("errors").as("query_errors", "null while it runs"))(_.query.end.map(_.errors)),
     whole(
       "query_joins",
       "joins",
@@ -114,34 +108,26 @@ object DecisionColumns {
     )(
       _.query.decided
     ),
-    text(
-      "join_id",
-      "identifies the join in its query, in every run that Spark plans alike; `spark.aqePlugin.force` takes it"
-    )(_.facts.joinId),
-    text("join_type", oneOf("how the join combines its sides", JoinKind.All.map(_.name)))(_.facts.kind.name),
+    text(Facts("joinId").as("join_id", "`spark.aqePlugin.force` takes it"))(_.facts.joinId),
+    text(Facts("kind").as("join_type"))(_.facts.kind.name),
     column("join_keys", Texts, "", "the equated columns")(_.facts.keys),
-    text("build_side", "the side that finishes first, `left` or `right`")(_.facts.buildSide.name)
+    text(Facts("buildSide"))(_.facts.buildSide.name)
   )
 
   private def choice: Seq[TableColumn[DecisionRow]] =
     Seq[TableColumn[DecisionRow]](
-      text("choice", oneOf("the decision", Strategy.All.map(_.name)))(_.decision.choice.name),
+      text(Decision("choice"))(_.decision.choice.name),
       text(
         "spark_strategy",
         "what Spark would have done by itself, `leave_to_spark` for a method that the plugin does not price"
       )(_.facts.sparkStrategy.name),
-      text("hint", "the user's own join hint")(_.facts.hint)
+      text(Facts("hint"))(_.facts.hint)
     ) ++ reason[DecisionRow]("reason", "why this choice")(r => Some(r.decision.reason)) ++
-      Seq[TableColumn[DecisionRow]](flag("with_filter", "whether the build side's keys become a filter in the probe side's scans")(
-        _.decision.buildFilter
-      )) ++
+      Seq[TableColumn[DecisionRow]](flag(Decision("buildFilter").as("with_filter"))(_.decision.buildFilter)) ++
       reason[DecisionRow]("filter_reason", "why they do or do not")(r => Some(r.decision.filterReason)) ++
       Seq[TableColumn[DecisionRow]](
-        double("predicted_pass_rate", "ratio", "estimated share of the probe rows that a filter lets through")(_.decision.passRate),
-        text(
-          "pass_rate_source",
-          oneOf("what that share was estimated from", PassRateSource.All.map(_.name))
-        )(_.decision.passRateSource.name),
+        double(Decision("passRate").as("predicted_pass_rate"))(_.decision.passRate),
+        text(Decision("passRateSource"))(_.decision.passRateSource.name),
         double("predicted_cost_millis", "millis", "predicted cost of the choice; null when the join was left to Spark")(
           _.taken.flatMap(_.costMillis)
         ),
@@ -153,13 +139,9 @@ object DecisionColumns {
 
   private def facts: Seq[TableColumn[DecisionRow]] = Seq(
     whole("build_rows", "rows", "rows of the finished build side; null when unknown")(r => known(r.facts.build.rows)),
-    whole("build_bytes", "bytes", "bytes that the build side's stage wrote, compressed for a shuffle")(_.facts.build.stageBytes),
+    whole(Build("stageBytes").as("build_bytes"))(_.facts.build.stageBytes),
     whole("build_memory_bytes", "bytes", "bytes of the build side's rows in memory")(_.facts.build.memoryBytes),
-    whole(
-      "build_origin_rows",
-      "rows",
-      "rows of the table that the build side's keys come from, before its filters and joins; null when unknown"
-    )(_.facts.build.originRows),
+    whole(Build("originRows").as("build_origin_rows", "null when unknown"))(_.facts.build.originRows),
     text("build_origin_rows_source", sources("what `build_origin_rows` was taken from"))(_.facts.build.originRowsSource.map(_.name)),
     whole("build_distinct_keys", "keys", "distinct keys of the build side; null when not counted")(_.facts.build.keys.distinct),
     whole("build_min_key", "", "smallest value of a single integral key, when known")(_.facts.build.keys.min),
@@ -186,17 +168,13 @@ object DecisionColumns {
     flag("waited", "whether the probe side waited for the build side; null when that had finished before it was decided")(r =>
       r.facts.waiting.map(_.hasBegun(r.kept.mode))
     ),
-    double("predicted_saving_millis", "millis", "estimated elapsed time that the finished build side saves")(
-      _.facts.waiting.map(_.savingMillis)
-    ),
-    double("predicted_idle_millis", "millis", "estimated elapsed time for which the wait leaves slots idle")(
-      _.facts.waiting.map(_.idleMillis)
-    ),
-    double("predicted_build_millis", "millis", "estimated elapsed time that the build side takes")(_.facts.waiting.map(_.buildMillis)),
+    double(Wait("savingMillis").as("predicted_saving_millis"))(_.facts.waiting.map(_.savingMillis)),
+    double(Wait("idleMillis").as("predicted_idle_millis"))(_.facts.waiting.map(_.idleMillis)),
+    double(Wait("buildMillis").as("predicted_build_millis"))(_.facts.waiting.map(_.buildMillis)),
     text("wait_outcome", described("null if there was no wait, or its end was not seen", WaitEnd.All.map(end => end.name -> end.meaning)))(
       _.facts.waiting.flatMap(_.outcome).map(_.end.name)
     ),
-    double("waited_millis", "millis", "how long the wait lasted")(_.facts.waiting.flatMap(_.outcome).map(_.millis))
+    double(Wait("waitedMillis"))(_.facts.waiting.flatMap(_.outcome).map(_.millis))
   ) ++ reason[DecisionRow]("wait_reason", "why the probe side waited or not")(_.facts.waiting.map(_.reason))
 
   private def outcome: Seq[TableColumn[DecisionRow]] = Seq(
@@ -212,7 +190,7 @@ object DecisionColumns {
     whole("filter_bytes", "bytes", "memory of the filter on the driver and on each executor")(ofRan(_)(_.map(_.filterBytes).max)),
     whole("filter_rows_in", "rows", "rows that the filter checked in all scans; null while the query runs")(ofRan(_)(_.map(_.rowsIn).sum)),
     whole("filter_rows_out", "rows", "checked rows that passed in all scans")(ofRan(_)(_.map(_.rowsOut).sum)),
-    whole("filter_build_millis", "millis", "duration of the filter build")(ofRan(_)(_.map(_.buildMillis).max)),
+    whole(Outcome("buildMillis").as("filter_build_millis"))(ofRan(_)(_.map(_.buildMillis).max)),
     whole("filter_wait_millis", "millis", "longest time from the query's start until a scan had its filters")(
       ofRan(_)(_.map(_.waitMillis).max)
     ),

@@ -11,10 +11,12 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreeNode
 import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapability}
 import org.apache.spark.sql.connector.read.{LocalScan, ScanBuilder}
-import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, DataSourceV2ScanRelation}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+import io.aqeplugin.observe.Executions
 
 /** A table function without arguments, whose rows are on the driver.
   *
@@ -57,17 +59,12 @@ abstract class DriverTable(function: String, rowsAre: String, override val schem
 object DriverTable {
 
   /** Whether the query that is being planned reads such a table; `plan` may be only a part of the query. */
-  def isRead(sparkContext: SparkContext, plan: TreeNode[_]): Boolean = {
-    val query = for {
-      id <- Option(sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)).flatMap(_.toLongOption)
-      execution <- Option(SQLExecution.getQueryExecution(id))
-    } yield reads(execution.analyzed)
-    query.getOrElse(false) || (plan match {
+  def isRead(sparkContext: SparkContext, plan: TreeNode[_]): Boolean =
+    Executions.idOf(sparkContext).flatMap(Executions.of).exists(execution => reads(execution.analyzed)) || (plan match {
       case logical: LogicalPlan => reads(logical)
       case physical: SparkPlan  => isReadBelow(physical)
       case _                    => false
     })
-  }
 
   /** A node's logical plan contains those of its children, so no part is searched twice. */
   private def isReadBelow(plan: SparkPlan): Boolean = plan.logicalLink.fold(plan.children.exists(isReadBelow))(reads)

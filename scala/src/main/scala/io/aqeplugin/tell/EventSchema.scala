@@ -10,7 +10,12 @@ import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
   * @param required
   *   false if the field may be null or missing
   */
-final case class FieldSchema(name: String, kind: String, unit: String, doc: String, required: Boolean = true, values: Seq[String] = Nil)
+final case class FieldSchema(name: String, kind: String, unit: String, doc: String, required: Boolean = true, values: Seq[String] = Nil) {
+
+  /** The field under another name, and with more to say. */
+  def as(otherName: String, more: String = ""): FieldSchema =
+    copy(name = otherName, doc = if (more.isEmpty) doc else s"$doc; $more")
+}
 
 final case class ObjectSchema(name: String, doc: String, fields: Seq[FieldSchema]) {
 

@@ -4,11 +4,9 @@ import java.util.concurrent.atomic.AtomicReference
 
 import scala.collection.immutable.TreeMap
 
-import org.apache.spark.sql.execution.SQLExecution
-
 import io.aqeplugin.conf.{AqeConf, ConfEntry, Mode, TrialArm}
 import io.aqeplugin.decide.JoinDecision
-import io.aqeplugin.observe.{FilterOutcome, PlacedFilter, QueryOrigin, QueryState}
+import io.aqeplugin.observe.{Executions, FilterOutcome, PlacedFilter, QueryOrigin, QueryState}
 
 /** One kept decision.
   *
@@ -118,7 +116,7 @@ object RecentDecisions {
   private val MaxKeys = 32
   private val MaxFilters = 64
 
-  private val holder = new AtomicReference(new RecentDecisions(0, 1, isKnownToSpark))
+  private val holder = new AtomicReference(new RecentDecisions(0, 1, Executions.of(_).isDefined))
 
   /** The decisions of the application in this JVM. */
   def current: RecentDecisions = holder.get
@@ -126,10 +124,8 @@ object RecentDecisions {
   /** Starts empty, for a new application. A limit that is not allowed is replaced by its default; the plugin's rules report it by name. */
   def begin(get: String => Option[String]): Unit = {
     def bound(entry: ConfEntry[Long]): Int = get(entry.key).flatMap(entry.parse(_).toOption).getOrElse(entry.default).toInt
-    holder.set(new RecentDecisions(bound(AqeConf.DecisionsKeptQueries), bound(AqeConf.DecisionsKeptPerQuery), isKnownToSpark))
+    holder.set(new RecentDecisions(bound(AqeConf.DecisionsKeptQueries), bound(AqeConf.DecisionsKeptPerQuery), Executions.of(_).isDefined))
   }
-
-  private def isKnownToSpark(executionId: Long): Boolean = Option(SQLExecution.getQueryExecution(executionId)).isDefined
 
   private def cut(kept: KeptDecision): KeptDecision = {
     val facts = kept.decision.facts

@@ -88,5 +88,6 @@ object ReasonExamples {
     case FilesMayBeSkipped => "`spark.sql.files.ignoreCorruptFiles=true`: the rows of a chosen file may be missing."
     case ObserveMode       =>
       "`spark.aqePlugin.mode=observe`; or `WITH RECURSIVE`, or `Dataset.observe` below a join: the joins of such a query are only observed."
+    case other => throw new NoSuchElementException(s"no example of ${other.name}")
   }
 }

@@ -40,13 +40,12 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   /** A life after any transitions. */
   private val life: Gen[JoinLife] = Gen.resize(8, Gen.listOf(transition)).map(_.foldLeft(JoinLife.Unseen)((life, next) => next(life)))
 
-  private def age(life: JoinLife): Int = life match {
-    case _: Seen    => 0
-    case _: Waiting => 1
-    case _: Decided => 2
-    case _: Placed  => 3
-    case _: Ended   => 4
-  }
+  private def age(life: JoinLife): Int =
+    if (life.isEnded) 4
+    else if (life.isPlaced) 3
+    else if (life.decision.isDefined) 2
+    else if (life.isFixed) 1
+    else 0
 
   test("a repeated transition changes nothing") {
     forAll(life, transition)((life, next) => assert(next(next(life)) == next(life)))

@@ -13,7 +13,7 @@ class LeftByFiltersSuite extends AnyFunSuite {
   /** The share that is left for one join by the filter of another, which passes a tenth. */
   private def left(placed: (Boolean, ReasonCode)*): Double = {
     val state = new QueryState(1L)
-    Seq("decided", "next").foreach(id => state.reachedScans.note(id, JoinId(id)(id), Seq(scan)))
+    Seq("decided", "next").foreach(id => state.noteScans(id, JoinId(id)(id), Seq(scan)))
     val facts = FactsGen.Typical.copy(joinId = "decided")
     val _ = state.decideOnce("decided")(DecideJoin.decide(facts, Thresholds.Default).copy(buildFilter = true, passRate = 0.1))
     placed.zipWithIndex.foreach { case ((applied, code), i) =>

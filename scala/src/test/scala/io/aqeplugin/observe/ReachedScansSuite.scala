@@ -9,11 +9,19 @@ class ReachedScansSuite extends AnyFunSuite {
 
   private val (sales, returns) = (Seq(NamedExpression.newExprId), Seq(NamedExpression.newExprId))
 
-  private def scans(of: (String, Seq[ReachedScan])*): ReachedScans = {
-    val reached = new ReachedScans
-    of.foreach { case (joinId, scans) => reached.note(joinId, id(joinId), scans) }
-    reached
+  /** The joins of a query with the scans that they reach. */
+  private final class Reached(joins: Map[String, JoinLife] = Map.empty) {
+    def note(joinId: String, join: JoinId, scans: Seq[ReachedScan]): Reached =
+      new Reached(joins.updated(joinId, of(joinId).reach(join, scans)))
+    def leftByOthers(joinId: String, passRates: Map[String, Double]): Double = ReachedScan.leftByOthers(
+      of(joinId).reached,
+      (passRates - joinId).toSeq.map { case (other, passRate) => of(other).reached -> passRate }
+    )
+    private def of(joinId: String): JoinLife = joins.getOrElse(joinId, JoinLife.Unseen)
   }
+
+  private def scans(of: (String, Seq[ReachedScan])*): Reached =
+    of.foldLeft(new Reached()) { case (reached, (joinId, scans)) => reached.note(joinId, id(joinId), scans) }
 
   private val known = scans(
     "item" -> Seq(ReachedScan(sales, 300, isTarget = true), ReachedScan(returns, 100, isTarget = true)),
@@ -44,14 +52,17 @@ class ReachedScansSuite extends AnyFunSuite {
 
   test("a join of two plans has the scans of both, and in each plan those that it has now") {
     val (ofQuery, ofSubquery) = (Seq(NamedExpression.newExprId), Seq(NamedExpression.newExprId))
-    val reached = new ReachedScans
-    for ((columns, join) <- Seq(ofQuery -> id("query"), ofSubquery -> id("subquery"))) {
-      reached.note("dates", join, Seq(ReachedScan(sales, 700, isTarget = true)))
-      reached.note("dates", join, Seq(ReachedScan(columns, 100, isTarget = true)))
-    }
-    reached.note("items of the query", id("items"), Seq(ReachedScan(ofQuery, 100, isTarget = true)))
-    reached.note("items of the subquery", id("other items"), Seq(ReachedScan(ofSubquery, 100, isTarget = true)))
-    reached.note("sales", id("sales"), Seq(ReachedScan(sales, 100, isTarget = true)))
+    val dates = for (
+      (columns, join) <- Seq(ofQuery -> id("query"), ofSubquery -> id("subquery"));
+      scan <- Seq(ReachedScan(sales, 700, isTarget = true), ReachedScan(columns, 100, isTarget = true))
+    )
+      yield ("dates", join, Seq(scan))
+    val others = Seq(
+      ("items of the query", id("items"), Seq(ReachedScan(ofQuery, 100, isTarget = true))),
+      ("items of the subquery", id("other items"), Seq(ReachedScan(ofSubquery, 100, isTarget = true))),
+      ("sales", id("sales"), Seq(ReachedScan(sales, 100, isTarget = true)))
+    )
+    val reached = (dates ++ others).foldLeft(new Reached()) { case (before, (joinId, join, scans)) => before.note(joinId, join, scans) }
     for (items <- Seq("items of the query", "items of the subquery")) assert(reached.leftByOthers(items, Map("dates" -> 0.2)) == 0.2)
     assert(reached.leftByOthers("sales", Map("dates" -> 0.2)) == 1.0)
   }

@@ -7,7 +7,6 @@ import java.util.concurrent.atomic.AtomicInteger
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.sources.LessThan
-import org.apache.spark.sql.types.DecimalType
 import org.scalatest.concurrent.Eventually
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
@@ -54,7 +53,7 @@ class KeySamplesSuite extends AnyFunSuite with PluginSession with Eventually {
     val plan = withConf("spark.aqePlugin.mode" -> "off")(spark.sql("SELECT user_id, price FROM priced").queryExecution.executedPlan)
     val scan = collectFirst(plan) { case found: FileSourceScanExec => found }.getOrElse(fail("no file scan"))
     val none = Seq(LessThan("price", java.math.BigDecimal.valueOf(-100, 2)))
-    val narrowed = FormatByTypes.reading(scan, new KeyedParquetFormat(none, Map("price" -> DecimalType(9, 2))))
+    val narrowed = FormatByTypes.reading(scan, KeyedParquetFormat.Empty, none, scan.output.last)
     val samples = new KeySamples(FooterStatistics, FooterThreads.pool)
     def rows: Option[Long] =
       samples.of(narrowed, narrowed.output.take(1)).flatMap(_.matching(Some(BuildKeys.ofCodes(Array(1L))))).map(_.rows)
