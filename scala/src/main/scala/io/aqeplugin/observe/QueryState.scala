@@ -24,7 +24,6 @@ final class QueryState(val executionId: Long) {
 
   private val names = new JoinNames
   private val joins = new JoinLives
-  private val parts = new ConcurrentHashMap[QueryPart[_], Any]()
   private val explainLines = new ConcurrentHashMap[String, AtomicReference[() => String]]()
   private val predicates = ConcurrentHashMap.newKeySet[String]()
   private val started = new ConcurrentLinkedQueue[StartedFilters]()
@@ -226,7 +225,7 @@ final class QueryState(val executionId: Long) {
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)
 
   /** What another room keeps of the query, begun when it is first asked for. */
-  def part[A](of: QueryPart[A]): A = parts.computeIfAbsent(of, _ => of.begin()).asInstanceOf[A]
+  def part[A](of: QueryPart[A]): A = once(of)(of.begin())
 
   /** The line of EXPLAIN for a join, empty at first. It is written when EXPLAIN asks: planning would write it for nothing. */
   def explainLine(joinId: String): AtomicReference[() => String] =
