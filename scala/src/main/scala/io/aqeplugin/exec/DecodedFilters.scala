@@ -37,7 +37,7 @@ object DecodedFilters {
             Some(filter)
           case Left(error) =>
             ExecutorMetrics.decodeFailures.add(1L)
-            Faults.note("filter read", "a task continues without the filter", new IllegalArgumentException(error.text))
+            Faults.note("filter read", "a task continues without the filter", new IllegalArgumentException(error))
             None
         }
       }

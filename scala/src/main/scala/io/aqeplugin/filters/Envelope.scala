@@ -21,10 +21,11 @@ private[filters] object Envelope {
   private final val Version: Short = 1
   private final val HeaderBytes = 12
   private final val ChecksumBytes = 4
+  private final val Least = HeaderBytes + ChecksumBytes
 
   /** @param put writes exactly `payloadBytes` bytes */
   def seal(kind: Byte, payloadBytes: Int)(put: ByteBuffer => Unit): Array[Byte] = {
-    val bytes = new Array[Byte](HeaderBytes + payloadBytes + ChecksumBytes)
+    val bytes = new Array[Byte](Least + payloadBytes)
     val buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
     buffer.putInt(Magic).putShort(Version).put(kind).put(0: Byte).putInt(payloadBytes)
     put(buffer)
@@ -33,23 +34,21 @@ private[filters] object Envelope {
   }
 
   /** Kind and payload; the buffer holds the payload and nothing else. */
-  def open(bytes: Array[Byte]): Either[FormatError, (Byte, ByteBuffer)] = {
+  def open(bytes: Array[Byte]): Either[String, (Byte, ByteBuffer)] = {
     val buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
     for {
-      _ <- check(bytes.length >= HeaderBytes + ChecksumBytes, FormatError.TooShort(bytes.length, HeaderBytes + ChecksumBytes))
-      _ <- check(buffer.getInt(0) == Magic, FormatError.WrongMagic(buffer.getInt(0), Magic))
-      _ <- check(buffer.getShort(4) == Version, FormatError.UnknownVersion(buffer.getShort(4).toInt, Version.toInt))
-      announced = HeaderBytes + ChecksumBytes + buffer.getInt(8).toLong
-      _ <- check(bytes.length == announced, FormatError.WrongLength(bytes.length, announced))
+      _ <- valid(bytes.length >= Least, s"${bytes.length} bytes; a stored filter has at least $Least")
+      _ <- valid(buffer.getInt(0) == Magic, f"starts with 0x${buffer.getInt(0)}%08x instead of 0x$Magic%08x: not a filter, or only a part of one")
+      _ <- valid(buffer.getShort(4) == Version, s"format version ${buffer.getShort(4)}; this release reads version $Version")
+      announced = Least + buffer.getInt(8).toLong
+      _ <- valid(bytes.length == announced, s"${bytes.length} bytes; the header says $announced")
       stored = buffer.getInt(bytes.length - ChecksumBytes)
       computed = checksum(bytes)
-      _ <- check(computed == stored, FormatError.WrongChecksum(computed, stored))
-    } yield (buffer.get(6), buffer.slice(HeaderBytes, bytes.length - HeaderBytes - ChecksumBytes).order(ByteOrder.LITTLE_ENDIAN))
+      _ <- valid(computed == stored, f"CRC32C is 0x$computed%08x; the stored one is 0x$stored%08x")
+    } yield (buffer.get(6), buffer.slice(HeaderBytes, bytes.length - Least).order(ByteOrder.LITTLE_ENDIAN))
   }
 
-  def check(holds: Boolean, error: => FormatError): Either[FormatError, Unit] = if (holds) Right(()) else Left(error)
-
-  def valid(holds: Boolean, what: => String): Either[FormatError, Unit] = check(holds, FormatError.InvalidPayload(what))
+  def valid(holds: Boolean, what: => String): Either[String, Unit] = Either.cond(holds, (), what)
 
   def putLongs(buffer: ByteBuffer, longs: Array[Long]): Unit = {
     buffer.asLongBuffer.put(longs)
@@ -58,7 +57,7 @@ private[filters] object Envelope {
   }
 
   /** The rest of the buffer, which must be whole 64-bit words. */
-  def restAsLongs(buffer: ByteBuffer): Either[FormatError, Array[Long]] =
+  def restAsLongs(buffer: ByteBuffer): Either[String, Array[Long]] =
     valid(buffer.remaining % java.lang.Long.BYTES == 0, s"${buffer.remaining} bytes are not a whole number of words").map { _ =>
       val longs = new Array[Long](buffer.remaining / java.lang.Long.BYTES)
       buffer.asLongBuffer.get(longs)

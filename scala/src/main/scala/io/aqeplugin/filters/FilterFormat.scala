@@ -31,14 +31,14 @@ object FilterFormat {
     case other              => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
   }
 
-  def read(bytes: Array[Byte]): Either[FormatError, KeyFilter] = Envelope.open(bytes).flatMap { case (kindId, payload) =>
+  def read(bytes: Array[Byte]): Either[String, KeyFilter] = Envelope.open(bytes).flatMap { case (kindId, payload) =>
     FilterKind.All.find(_.formatId == kindId) match {
       case Some(FilterKind.Empty)           => valid(payload.remaining == 0, "an empty set has no payload").map(_ => EmptySet)
       case Some(FilterKind.Exact)           => readExact(payload)
       case Some(FilterKind.RangeBitmap)     => readBitmap(payload)
       case Some(FilterKind.SplitBlockBloom) => readBloom(payload)
       case Some(FilterKind.Range)           => readRange(payload)
-      case None                             => Left(FormatError.UnknownKind(kindId.toInt))
+      case None                             => Left(s"this release does not know kind $kindId")
     }
   }
 
@@ -48,19 +48,19 @@ object FilterFormat {
       putLongs(buffer, words)
     }
 
-  private def readExact(payload: ByteBuffer): Either[FormatError, KeyFilter] = for {
+  private def readExact(payload: ByteBuffer): Either[String, KeyFilter] = for {
     codes <- readCodes(payload)
-    set <- ExactSet.ofSorted(codes).toRight(FormatError.InvalidPayload("an exact set has a code"))
+    set <- ExactSet.ofSorted(codes).toRight("an exact set has a code")
   } yield set
 
   /** Strictly ascending codes, as many as an exact set may have. */
-  private def readCodes(payload: ByteBuffer): Either[FormatError, Array[Long]] = for {
+  private def readCodes(payload: ByteBuffer): Either[String, Array[Long]] = for {
     codes <- restAsLongs(payload)
     _ <- valid(codes.length <= ExactSet.MaxKeys, s"an exact set has at most ${ExactSet.MaxKeys} codes, not ${codes.length}")
     _ <- valid(SortedCodes.isStrictlyAscending(codes), "the codes of an exact set do not ascend")
   } yield codes
 
-  private def readBitmap(payload: ByteBuffer): Either[FormatError, RangeBitmap] = for {
+  private def readBitmap(payload: ByteBuffer): Either[String, RangeBitmap] = for {
     _ <- valid(payload.remaining >= 2 * java.lang.Long.BYTES, "a bitmap has a first word number and a word")
     first = payload.getLong()
     words <- restAsLongs(payload)
@@ -70,10 +70,10 @@ object FilterFormat {
       s"words from $first on do not hold 64-bit codes"
     )
     _ <- valid(words.head != 0L && words.last != 0L, "a bitmap starts and ends with a set bit")
-    bitmap <- RangeBitmap.trimmed(first, words).toRight(FormatError.InvalidPayload("a bitmap has a code"))
+    bitmap <- RangeBitmap.trimmed(first, words).toRight("a bitmap has a code")
   } yield bitmap
 
-  private def readBloom(payload: ByteBuffer): Either[FormatError, KeyFilter] = for {
+  private def readBloom(payload: ByteBuffer): Either[String, KeyFilter] = for {
     _ <- valid(payload.remaining > 2 * java.lang.Long.BYTES, "a Bloom filter has bounds and a block")
     min = payload.getLong()
     max = payload.getLong()
@@ -81,14 +81,14 @@ object FilterFormat {
     _ <- valid(min <= max, s"the range $min to $max is empty")
   } yield new SplitBlockBloom(words, CodeRange(min, max))
 
-  private def readRange(payload: ByteBuffer): Either[FormatError, KeyFilter] = for {
+  private def readRange(payload: ByteBuffer): Either[String, KeyFilter] = for {
     bounds <- restAsLongs(payload)
     _ <- valid(bounds.length == 2, "a range has two bounds")
     _ <- valid(bounds(0) <= bounds(1), s"the range ${bounds(0)} to ${bounds(1)} is empty")
   } yield RangeFilter(CodeRange(bounds(0), bounds(1)))
 
   /** The rest of the buffer, as the words of a [[SplitBlockBloom]]. */
-  private def readBloomWords(payload: ByteBuffer): Either[FormatError, Array[Long]] = for {
+  private def readBloomWords(payload: ByteBuffer): Either[String, Array[Long]] = for {
     words <- restAsLongs(payload)
     _ <- valid(words.nonEmpty && words.length % SplitBlockBloom.BlockWords == 0, s"${words.length} words are not a whole number of blocks")
     _ <- valid(words.length.toLong * java.lang.Long.BYTES <= FilterLimits.HardMaxBytes, s"${words.length} words are over the hard cap")

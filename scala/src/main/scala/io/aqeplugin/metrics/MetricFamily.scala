@@ -58,10 +58,10 @@ abstract class MetricList {
     family
   }
 
-  protected final def counter(name: String, unit: String, doc: String): CounterMetric = define(new CounterMetric(name, unit, doc))
+  protected final def counter(name: String, unit: String)(doc: String): CounterMetric = define(new CounterMetric(name, unit, doc))
 
   /** One counter for each of these names. */
-  protected final def family(prefix: String, what: String, names: Seq[Named], unit: String, doc: String): CounterFamily =
+  protected final def family(prefix: String, what: String, names: Seq[Named], unit: String)(doc: String): CounterFamily =
     define(new CounterFamily(prefix, what, names.map(_.name), unit, doc))
 
   final lazy val All: Seq[MetricFamily] = defined.result()

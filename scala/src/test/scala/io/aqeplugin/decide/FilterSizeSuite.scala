@@ -19,7 +19,7 @@ class FilterSizeSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   private def built(codes: Array[Long], integral: Boolean, rows: Long, limits: Thresholds): KeyFilter = {
     val asked =
       FilterLimits(rows, limits(AqeConf.FilterExactMaxKeys).toInt, limits(AqeConf.FilterMaxBytes), limits(AqeConf.FilterFalsePositiveRate))
-    KeySets.part(codes, integral, asked).toFilter(1).fold(refusal => fail(refusal.text), identity)
+    KeySets.part(codes, integral, asked).toFilter(1).fold(refusal => fail(refusal.toString), identity)
   }
 
   test("a filter estimated as exact is exact and no larger than estimated") {

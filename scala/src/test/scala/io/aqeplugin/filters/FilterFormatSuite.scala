@@ -26,10 +26,7 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     copy
   }
 
-  private def invalid(result: Either[FormatError, Any]): String = result match {
-    case Left(FormatError.InvalidPayload(what)) => what
-    case other                                  => fail(s"$other")
-  }
+  private def invalid(result: Either[String, Any]): String = result.left.getOrElse(fail(s"$result"))
 
   test("every kind of filter is read back unchanged") {
     forAll(KeySets.codes) { codes =>
@@ -70,7 +67,6 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     refusals.foreach { refusal =>
       val p = part(Array(1)).copy(state = KeyState.Refused(refusal))
       assert(JavaBytes.read[PartialFilter](JavaBytes.write(p)) == p)
-      assert(refusal.text.nonEmpty)
     }
   }
 
@@ -108,16 +104,15 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("each error describes the problem") {
     val bytes = FilterFormat.write(ExactSet.of(Array(1L, 2L)).getOrElse(EmptySet))
-    def text(result: Either[FormatError, Any]) = result.left.map(_.text)
-    assert(text(FilterFormat.read(bytes.take(9))) == Left("9 bytes; a stored filter has at least 16"))
+    assert(FilterFormat.read(bytes.take(9)) == Left("9 bytes; a stored filter has at least 16"))
     assert(
-      text(FilterFormat.read(forged(bytes)(b => b.putInt(0, 1)))).left.exists(_.startsWith("starts with 0x00000001 instead of 0x46455141"))
+      FilterFormat.read(forged(bytes)(b => b.putInt(0, 1))).left.exists(_.startsWith("starts with 0x00000001 instead of 0x46455141"))
     )
-    assert(text(FilterFormat.read(forged(bytes)(b => b.putShort(4, 2)))) == Left("format version 2; this release reads version 1"))
-    assert(text(FilterFormat.read(forged(bytes)(b => b.put(6, 99.toByte)))) == Left("this release does not know kind 99"))
-    assert(text(FilterFormat.read(bytes.init)) == Left("31 bytes; the header says 32"))
-    assert(text(FilterFormat.read(bytes.updated(20, 1.toByte))).left.exists(_.startsWith("CRC32C is ")))
-    assert(FilterFormat.read(JavaBytes.write(part(Array(1)))).left.exists(_.isInstanceOf[FormatError.WrongMagic]))
+    assert(FilterFormat.read(forged(bytes)(b => b.putShort(4, 2))) == Left("format version 2; this release reads version 1"))
+    assert(FilterFormat.read(forged(bytes)(b => b.put(6, 99.toByte))) == Left("this release does not know kind 99"))
+    assert(FilterFormat.read(bytes.init) == Left("31 bytes; the header says 32"))
+    assert(FilterFormat.read(bytes.updated(20, 1.toByte)).left.exists(_.startsWith("CRC32C is ")))
+    assert(FilterFormat.read(JavaBytes.write(part(Array(1)))).left.exists(_.startsWith("starts with 0x")))
   }
 
   test("an invalid filter is rejected even with a valid checksum") {

@@ -30,7 +30,7 @@ class PartialFilterSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       val merged = lists.map(part(_, isIntegral)).reduce(merge)
       merged.toFilter(5) match {
         case Right(filter) => assert(lists.flatten.forall(filter.mightContain), filter.kind)
-        case Left(refusal) => fail(refusal.text)
+        case Left(refusal) => fail(refusal.toString)
       }
     }
   }
