@@ -38,7 +38,10 @@ private[filters] object Envelope {
     val buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN)
     for {
       _ <- valid(bytes.length >= Least, s"${bytes.length} bytes; a stored filter has at least $Least")
-      _ <- valid(buffer.getInt(0) == Magic, f"starts with 0x${buffer.getInt(0)}%08x instead of 0x$Magic%08x: not a filter, or only a part of one")
+      _ <- valid(
+        buffer.getInt(0) == Magic,
+        f"starts with 0x${buffer.getInt(0)}%08x instead of 0x$Magic%08x: not a filter, or only a part of one"
+      )
       _ <- valid(buffer.getShort(4) == Version, s"format version ${buffer.getShort(4)}; this release reads version $Version")
       announced = Least + buffer.getInt(8).toLong
       _ <- valid(bytes.length == announced, s"${bytes.length} bytes; the header says $announced")

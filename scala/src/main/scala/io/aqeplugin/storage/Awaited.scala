@@ -1,6 +1,6 @@
 package io.aqeplugin.storage
 
-import java.util.concurrent.{CompletableFuture, TimeoutException, TimeUnit}
+import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
 
 /** What is read in the background. A query that is being planned waits for it until so long after its start. */
 private[storage] final class Awaited[A](maxMillis: Long) {
