@@ -243,10 +243,9 @@ object AqeConf {
     *   the session's text for a key, if it has one
     */
   def read(get: String => Option[String]): Either[ConfError, Settings] = {
-    val parsed = All.filterNot(_ == CanaryShare).map { entry =>
-      get(entry.key).fold[Either[ConfError, Any]](Right(entry.default))(entry.parse).map(entry.key -> _)
-    }
-    parsed.collectFirst { case Left(error) => error }.toLeft(Settings(parsed.collect { case Right(pair) => pair }.toMap))
+    def one[A](known: Settings, entry: ConfEntry[A]): Either[ConfError, Settings] =
+      get(entry.key).fold[Either[ConfError, Settings]](Right(known))(entry.parse(_).map(known.updated(entry, _)))
+    All.filterNot(_ == CanaryShare).foldLeft[Either[ConfError, Settings]](Right(Settings.Default))((read, entry) => read.flatMap(one(_, entry)))
   }
 
   private def number(name: String, unit: String, default: Double, low: Double, high: Double, atStart: Boolean = false)(doc: String) = {

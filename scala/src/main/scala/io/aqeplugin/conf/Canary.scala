@@ -77,7 +77,7 @@ object Canary {
     problems.nextOption() match {
       case Some(problem) => Left(problem)
       case None          =>
-        val share = conf.get(AqeConf.CanaryShare.key).flatMap(AqeConf.CanaryShare.parse(_).toOption).getOrElse(0.0)
+        val share = AqeConf.CanaryShare.in(conf.get)
         val values = keys.filter(_.startsWith(SetPrefix)).flatMap { key =>
           val name = key.stripPrefix(SetPrefix)
           triable(name).map(entry => CanaryValue(entry, conf(key), conf.get(ReplacesPrefix + name)))

@@ -34,6 +34,9 @@ final case class ConfEntry[A](
   def parse(text: String): Either[ConfError, A] =
     syntax.parse(text.trim).filter(allowed.contains).toRight(ConfError(key, text, allowed.text, problem(text.trim)))
 
+  /** The value that a conf has, or the default: where it is not allowed, the rules say so by name. */
+  def in(conf: String => Option[String]): A = conf(key).flatMap(parse(_).toOption).getOrElse(default)
+
   /** The default as a user would write it. */
   def defaultText: String = syntax.render(default)
 

@@ -25,13 +25,11 @@ private[exec] object CompactedVectors {
   private val KnownClasses: Set[String] =
     Set(classOf[OnHeapColumnVector], classOf[OffHeapColumnVector], classOf[ConstantColumnVector]).map(_.getName)
 
-  /** Whether it is known how a writable vector holds values of a type. */
+  /** Whether it is known how a writable vector holds values of a type: all that keys may have, and lists and structs. */
   private def moves(dataType: DataType): Boolean = dataType match {
-    case StructType(fields) => fields.forall(field => moves(field.dataType))
-    case BooleanType | ByteType | ShortType | IntegerType | LongType | FloatType | DoubleType            => true
-    case DateType | TimestampType | TimestampNTZType | _: YearMonthIntervalType | _: DayTimeIntervalType => true
-    case _: DecimalType | _: StringType | BinaryType | _: ArrayType | _: MapType                         => true
-    case other                                                                                           => KeyKind.isTime(other)
+    case StructType(fields)         => fields.forall(field => moves(field.dataType))
+    case _: ArrayType | _: MapType  => true
+    case other                      => KeyKind.of(other).isRight
   }
 
   /** The first `count` rows at `positions`, which ascend, as rows 0, 1, … of a new batch of the same vectors. */

@@ -1,14 +1,6 @@
 package io.aqeplugin.exec
 
-import java.util.concurrent.{
-  ExecutorService,
-  LinkedBlockingQueue,
-  ScheduledFuture,
-  ScheduledThreadPoolExecutor,
-  ThreadFactory,
-  ThreadPoolExecutor,
-  TimeUnit
-}
+import java.util.concurrent._
 import java.util.concurrent.atomic.AtomicInteger
 
 /** Threads of the plugin: named for thread dumps, and daemons, so that they never keep a driver alive.

@@ -14,7 +14,7 @@ import java.util.Arrays
   * @param table
   *   the slots; their number is a power of two
   */
-final class ExactSet private (table: Array[Long], filler: Long, range: CodeRange, override val distinctCodes: Long) extends ExactFilter {
+final class ExactSet private (table: Array[Long], filler: Long, override val distinctCodes: Long) extends ExactFilter {
   import ExactSet._
 
   private val shift = shiftOf(table)
@@ -22,8 +22,6 @@ final class ExactSet private (table: Array[Long], filler: Long, range: CodeRange
   override def kind: String = FilterKind.Exact.name
 
   override def sizeBytes: Long = table.length.toLong * java.lang.Long.BYTES
-
-  override def codeRange: Option[CodeRange] = Some(range)
 
   override def sortedCodes: Array[Long] = {
     val codes = filler +: table.filter(_ != filler)
@@ -76,7 +74,7 @@ object ExactSet {
       val table = Array.fill(slotsFor(sorted.length))(sorted.head)
       // The head is the filler and needs no slot.
       (1 until sorted.length).foreach(i => insert(table, sorted.head, sorted(i)))
-      Some(new ExactSet(table, sorted.head, CodeRange(sorted.head, sorted.last), sorted.length.toLong))
+      Some(new ExactSet(table, sorted.head, sorted.length.toLong))
     }
 
   /** Bytes of memory of a set of `keys` distinct codes: 16 to 32 per code. */

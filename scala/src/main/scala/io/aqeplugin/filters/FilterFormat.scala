@@ -9,7 +9,7 @@ import io.aqeplugin.filters.Envelope.{putLongs, restAsLongs, valid}
   *   - `empty`: nothing
   *   - `exact`: the codes, strictly ascending
   *   - `range_bitmap`: the number of the first word, the words
-  *   - `split_block_bloom`: smallest code, largest code, the words
+  *   - `split_block_bloom`: the words
   *   - `range`: smallest code, largest code
   *
   * Each number is a 64-bit word. `read` returns what was written or an error, never an exception and never a different filter: a CRC32C
@@ -25,9 +25,8 @@ object FilterFormat {
     case EmptySet               => Envelope.seal(FilterKind.Empty.formatId, 0)(_ => ())
     case set: ExactSet          => writeWords(FilterKind.Exact, Array.emptyLongArray, set.sortedCodes)
     case bitmap: RangeBitmap    => writeWords(FilterKind.RangeBitmap, Array(bitmap.firstWord), bitmap.words)
-    case bloom: SplitBlockBloom =>
-      writeWords(FilterKind.SplitBlockBloom, Array(bloom.range.min, bloom.range.max), SplitBlockBloom.unpadded(bloom.words))
-    case range: RangeFilter => writeWords(FilterKind.Range, Array(range.range.min, range.range.max), Array.emptyLongArray)
+    case bloom: SplitBlockBloom => writeWords(FilterKind.SplitBlockBloom, Array.emptyLongArray, SplitBlockBloom.unpadded(bloom.words))
+    case range: RangeFilter     => writeWords(FilterKind.Range, Array(range.range.min, range.range.max), Array.emptyLongArray)
     case other              => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
   }
 
@@ -74,12 +73,10 @@ object FilterFormat {
   } yield bitmap
 
   private def readBloom(payload: ByteBuffer): Either[String, KeyFilter] = for {
-    _ <- valid(payload.remaining > 2 * java.lang.Long.BYTES, "a Bloom filter has bounds and a block")
-    min = payload.getLong()
-    max = payload.getLong()
-    words <- readBloomWords(payload)
-    _ <- valid(min <= max, s"the range $min to $max is empty")
-  } yield new SplitBlockBloom(words, CodeRange(min, max))
+    words <- restAsLongs(payload)
+    _ <- valid(words.nonEmpty && words.length % SplitBlockBloom.BlockWords == 0, s"${words.length} words are not a whole number of blocks")
+    _ <- valid(words.length.toLong * java.lang.Long.BYTES <= FilterLimits.HardMaxBytes, s"${words.length} words are over the hard cap")
+  } yield new SplitBlockBloom(SplitBlockBloom.padded(words))
 
   private def readRange(payload: ByteBuffer): Either[String, KeyFilter] = for {
     bounds <- restAsLongs(payload)
@@ -88,9 +85,4 @@ object FilterFormat {
   } yield RangeFilter(CodeRange(bounds(0), bounds(1)))
 
   /** The rest of the buffer, as the words of a [[SplitBlockBloom]]. */
-  private def readBloomWords(payload: ByteBuffer): Either[String, Array[Long]] = for {
-    words <- restAsLongs(payload)
-    _ <- valid(words.nonEmpty && words.length % SplitBlockBloom.BlockWords == 0, s"${words.length} words are not a whole number of blocks")
-    _ <- valid(words.length.toLong * java.lang.Long.BYTES <= FilterLimits.HardMaxBytes, s"${words.length} words are over the hard cap")
-  } yield SplitBlockBloom.padded(words)
 }

@@ -14,9 +14,6 @@ trait KeyFilter {
   /** Bytes of memory this filter holds. */
   def sizeBytes: Long
 
-  /** Bounds of the codes that were added; none when there are no codes or the bounds are unknown. */
-  def codeRange: Option[CodeRange] = None
-
   /** Whether a key with this code may be in the set; `false` is always right. */
   def mightContain(code: Long): Boolean
 

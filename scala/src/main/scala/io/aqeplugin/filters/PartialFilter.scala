@@ -39,11 +39,8 @@ final case class PartialFilter private[filters] (
         case KeyState.Refused(refusal) => Left(refusal)
         case KeyState.Exact(codes)     => PartialFilter.counted(codes, range, integral, limits)
         case KeyState.Bitmap(bitmap)   => PartialFilter.counted(bitmap, limits)
-        case KeyState.Bloom(words)     => PartialFilter.bloom(words, range, limits)
+        case KeyState.Bloom(words)     => PartialFilter.bloom(words, limits)
       }
-
-  /** Bytes of the keys in memory, and, within 200 bytes, in [[PartialFormat]]. */
-  def sizeBytes: Long = state.sizeBytes
 }
 
 object PartialFilter {
@@ -85,14 +82,13 @@ object PartialFilter {
     }
 
   private def counted(bitmap: RangeBitmap, limits: FilterLimits): Either[FilterRefusal, KeyFilter] =
-    FilterLadder.chooseCounted(bitmap.distinctCodes, bitmap.codeRange, integral = true, limits).map {
+    FilterLadder.chooseCounted(bitmap.distinctCodes, Some(bitmap.range), integral = true, limits).map {
       case FilterKind.SplitBlockBloom => SplitBlockBloom.of(bitmap.sortedCodes, limits.falsePositiveRate).getOrElse(bitmap)
       case _                          => bitmap
     }
 
-  private def bloom(words: Array[Long], range: Option[CodeRange], limits: FilterLimits): Either[FilterRefusal, KeyFilter] = {
-    // Only codes within the range were added, and every Bloom part has at least one key.
-    val full = new SplitBlockBloom(words, range.getOrElse(CodeRange(Long.MinValue, Long.MaxValue)))
+  private def bloom(words: Array[Long], limits: FilterLimits): Either[FilterRefusal, KeyFilter] = {
+    val full = new SplitBlockBloom(words)
     val rate = full.falsePositiveRate
     if (rate > FilterLadder.WorstFalsePositiveRate) Left(FilterRefusal.Overfull(rate, FilterLadder.WorstFalsePositiveRate))
     else Right(full.compacted(limits.falsePositiveRate))

@@ -14,7 +14,7 @@ final class RangeBitmap private (private[filters] val firstWord: Long, private[f
   /** Number of the last word. */
   private[filters] def lastWord: Long = firstWord + words.length - 1
 
-  private val range: CodeRange = CodeRange(
+  private[filters] val range: CodeRange = CodeRange(
     (firstWord << 6) + java.lang.Long.numberOfTrailingZeros(words.head),
     (lastWord << 6) + 63 - java.lang.Long.numberOfLeadingZeros(words.last)
   )
@@ -24,8 +24,6 @@ final class RangeBitmap private (private[filters] val firstWord: Long, private[f
   override def kind: String = FilterKind.RangeBitmap.name
 
   override def sizeBytes: Long = words.length.toLong * java.lang.Long.BYTES
-
-  override def codeRange: Option[CodeRange] = Some(range)
 
   override def sortedCodes: Array[Long] = {
     require(distinctCodes <= Int.MaxValue - 8, s"$distinctCodes codes do not fit an array")

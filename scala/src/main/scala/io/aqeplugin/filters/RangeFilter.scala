@@ -4,7 +4,6 @@ package io.aqeplugin.filters
 final case class RangeFilter(range: CodeRange) extends KeyFilter {
   override def kind: String = FilterKind.Range.name
   override def sizeBytes: Long = RangeFilter.Bytes
-  override def codeRange: Option[CodeRange] = Some(range)
   override def mightContain(code: Long): Boolean = range.contains(code)
 
   override def retain(codes: Array[Long], positions: Array[Int], count: Int): Int = {

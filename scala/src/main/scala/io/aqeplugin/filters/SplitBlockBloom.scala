@@ -10,15 +10,12 @@ package io.aqeplugin.filters
   * @param words
   *   two padding words, then four words per block
   */
-final class SplitBlockBloom private[filters] (private[filters] val words: Array[Long], private[filters] val range: CodeRange)
-    extends KeyFilter {
+final class SplitBlockBloom private[filters] (private[filters] val words: Array[Long]) extends KeyFilter {
   import SplitBlockBloom._
 
   override def kind: String = FilterKind.SplitBlockBloom.name
 
   override def sizeBytes: Long = bytesOf(words)
-
-  override def codeRange: Option[CodeRange] = Some(range)
 
   /** Number of blocks; not necessarily a power of two. */
   def blocks: Int = blocksOf(words)
@@ -56,7 +53,7 @@ final class SplitBlockBloom private[filters] (private[filters] val words: Array[
     if (blocks % 2 != 0) this
     else {
       val half = halved(words)
-      if (rateOf(half) <= rate) new SplitBlockBloom(half, range).compacted(rate) else this
+      if (rateOf(half) <= rate) new SplitBlockBloom(half).compacted(rate) else this
     }
 }
 
@@ -76,7 +73,7 @@ object SplitBlockBloom {
     else {
       val words = emptyWords(BloomSizing.blocksFor(codes.length.toLong, falsePositiveRate))
       codes.foreach(insert(words, _))
-      Some(new SplitBlockBloom(words, CodeRange(codes.min, codes.max)))
+      Some(new SplitBlockBloom(words))
     }
 
   // All keys of a chunk are hashed before the first is looked up. The second loop is then so short that the processor works on several keys

@@ -2,16 +2,7 @@ package io.aqeplugin.observe
 
 import scala.util.Try
 
-import org.apache.spark.sql.catalyst.expressions.{
-  Attribute,
-  AttributeReference,
-  BoundReference,
-  CollationKey,
-  Expression,
-  GetStructField,
-  KnownFloatingPointNormalized,
-  Literal
-}
+import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.expressions.variant.VariantGet
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero

@@ -1,16 +1,6 @@
 package io.aqeplugin.place
 
-import org.apache.spark.sql.catalyst.expressions.{
-  Alias,
-  Attribute,
-  AttributeMap,
-  AttributeSet,
-  Cast,
-  Divide,
-  Expression,
-  Literal,
-  NamedExpression
-}
+import org.apache.spark.sql.catalyst.expressions.{Left => _, Right => _, _}
 import org.apache.spark.sql.catalyst.expressions.aggregate.{AggregateFunction, Average, Complete, Partial}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.physical.RoundRobinPartitioning

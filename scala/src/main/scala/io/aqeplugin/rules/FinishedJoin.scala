@@ -3,6 +3,7 @@ package io.aqeplugin.rules
 import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.expressions.{AliasHelper, Attribute, ExprId, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, Join, LogicalPlan, Project}
+import org.apache.spark.sql.catalyst.trees.TreeNode
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.apache.spark.sql.execution.joins.BaseJoinExec
@@ -230,17 +231,17 @@ object FinishedJoin extends AliasHelper {
   def hasStarted(join: FoundJoin): Boolean = hasStage(join.node.left) || hasStage(join.node.right)
 
   // For every join at every planning, so without keys.
-  private def hasStage(side: SparkPlan): Boolean = side match {
+  private def hasStage(side: SparkPlan): Boolean = below(side) {
     case stage: QueryStageExec                            => !isCache(stage)
     case join: BaseJoinExec if BuildExchange.isSemi(join) => hasStage(join.left)
-    case other                                            => other.children.size == 1 && hasStage(other.children.head)
   }
 
   /** Whether a plan is a stage of a join that has started, below only operators with one child. */
-  def isStage(plan: SparkPlan): Boolean = plan match {
-    case stage: QueryStageExec => !isCache(stage)
-    case other                 => other.children.size == 1 && isStage(other.children.head)
-  }
+  def isStage(plan: SparkPlan): Boolean = below(plan) { case stage: QueryStageExec => !isCache(stage) }
+
+  /** What is said of the first node that something is said of, if there are only operators with one child above it. */
+  private def below[P <: TreeNode[P]](plan: P)(said: PartialFunction[P, Boolean]): Boolean =
+    said.applyOrElse(plan, (other: P) => other.children.size == 1 && below(other.children.head)(said))
 
   private def isShuffled(probe: SparkPlan): Boolean = isStage(probe) && !probe.exists(_.isInstanceOf[Exchange])
 
@@ -255,15 +256,9 @@ object FinishedJoin extends AliasHelper {
   }
 
   /** Whether a side of a join is a stage that has finished, below only operators with one child. */
-  def isFinished(plan: LogicalPlan): Boolean = plan match {
-    case found: LogicalQueryStage => found.isMaterialized
-    case other                    => other.children.size == 1 && isFinished(other.children.head)
-  }
+  def isFinished(plan: LogicalPlan): Boolean = below(plan) { case found: LogicalQueryStage => found.isMaterialized }
 
-  private def isStage(plan: LogicalPlan): Boolean = plan match {
-    case found: LogicalQueryStage => isStage(found.physicalPlan)
-    case other                    => other.children.size == 1 && isStage(other.children.head)
-  }
+  private def isStage(plan: LogicalPlan): Boolean = below(plan) { case found: LogicalQueryStage => isStage(found.physicalPlan) }
 
   /** Whether a stage only loads a cached table, for all its readers. A join reads the table through filters and an exchange of its own. */
   private def isCache(stage: QueryStageExec): Boolean = stage.isInstanceOf[TableCacheQueryStageExec]

@@ -3,17 +3,7 @@ package io.aqeplugin.storage
 import java.util.concurrent.atomic.AtomicReference
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{
-  And,
-  Attribute,
-  BoundReference,
-  Expression,
-  In,
-  InSet,
-  Literal,
-  Predicate,
-  UserDefinedExpression
-}
+import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.datasources.{InMemoryFileIndex, PartitionSpec}
 
 /** The partitions of an index that fulfil conditions on their values, found as `listFiles` finds them, but without a look at their files: that

@@ -40,6 +40,7 @@ final case class AqeDecide(facts: Expression, thresholds: Expression)
 object AqeDecideFunction {
   val Name = "aqe_decide"
 
+  private val Does = "the join decision for logged facts under other thresholds; arguments and result are JSON."
   private val Arguments =
     """
     Arguments:
@@ -50,19 +51,7 @@ object AqeDecideFunction {
   /** For `SparkSessionExtensions.injectFunction`. */
   val description: (FunctionIdentifier, ExpressionInfo, FunctionBuilder) = (
     FunctionIdentifier(Name),
-    new ExpressionInfo(
-      classOf[AqeDecide].getName,
-      "",
-      Name,
-      "_FUNC_(facts, thresholds) - the join decision for logged facts under other thresholds; arguments and result are JSON.",
-      Arguments,
-      "",
-      "",
-      "misc_funcs",
-      "",
-      "",
-      "scala_udf"
-    ),
+    DriverTable.info(classOf[AqeDecide], Name, s"(facts, thresholds) - $Does", "misc_funcs", Arguments),
     {
       case Seq(facts, thresholds) => AqeDecide(facts, thresholds)
       case arguments              => throw DriverTable.wrongArgumentCount(Name, expected = 2, arguments.size)

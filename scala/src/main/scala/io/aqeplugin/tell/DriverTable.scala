@@ -48,7 +48,7 @@ abstract class DriverTable(function: String, rowsAre: String, override val schem
   /** For `SparkSessionExtensions.injectTableFunction`. */
   final val description: (FunctionIdentifier, ExpressionInfo, TableFunctionBuilder) = (
     FunctionIdentifier(function),
-    new ExpressionInfo(getClass.getName, "", function, s"_FUNC_() - $rowsAre.", "", "", "", "table_funcs", "", "", "scala_udf"),
+    DriverTable.info(getClass, function, s"() - $rowsAre.", "table_funcs"),
     {
       case Seq()     => DataSourceV2Relation.create(this, None, None)
       case arguments => throw DriverTable.wrongArgumentCount(function, expected = 0, arguments.size)
@@ -83,6 +83,9 @@ object DriverTable {
   }
 
   private def isOne(table: Table): Boolean = table.isInstanceOf[DriverTable]
+
+  private[tell] def info(of: Class[_], name: String, usage: String, group: String, arguments: String = ""): ExpressionInfo =
+    new ExpressionInfo(of.getName, "", name, s"_FUNC_$usage", arguments, "", "", group, "", "", "scala_udf")
 
   private[tell] def wrongArgumentCount(function: String, expected: Int, actual: Int): AnalysisException = new AnalysisException(
     "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",

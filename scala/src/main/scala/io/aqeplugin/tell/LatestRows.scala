@@ -50,8 +50,7 @@ object LatestRows {
 
   /** Starts empty, for a new application. */
   def begin(get: String => Option[String]): Unit = {
-    val entry = AqeConf.DecisionsKeptQueries
-    val max = get(entry.key).flatMap(entry.parse(_).toOption).getOrElse(entry.default).toInt
+    val max = AqeConf.DecisionsKeptQueries.in(get).toInt
     Limits.begin(max)
     Predicates.begin(max)
   }

@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicReference
 
 import scala.collection.immutable.TreeMap
 
-import io.aqeplugin.conf.{AqeConf, ConfEntry, Mode, TrialArm}
+import io.aqeplugin.conf.{AqeConf, Mode, TrialArm}
 import io.aqeplugin.decide.JoinDecision
 import io.aqeplugin.observe.{Executions, FilterOutcome, PlacedFilter, QueryOrigin, QueryState}
 
@@ -123,8 +123,8 @@ object RecentDecisions {
 
   /** Starts empty, for a new application. A limit that is not allowed is replaced by its default; the plugin's rules report it by name. */
   def begin(get: String => Option[String]): Unit = {
-    def bound(entry: ConfEntry[Long]): Int = get(entry.key).flatMap(entry.parse(_).toOption).getOrElse(entry.default).toInt
-    holder.set(new RecentDecisions(bound(AqeConf.DecisionsKeptQueries), bound(AqeConf.DecisionsKeptPerQuery), Executions.of(_).isDefined))
+    val (maxQueries, maxPerQuery) = (AqeConf.DecisionsKeptQueries.in(get).toInt, AqeConf.DecisionsKeptPerQuery.in(get).toInt)
+    holder.set(new RecentDecisions(maxQueries, maxPerQuery, Executions.of(_).isDefined))
   }
 
   private def cut(kept: KeptDecision): KeptDecision = {

@@ -33,7 +33,7 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       everyFilterOf(codes).foreach { filter =>
         val bytes = FilterFormat.write(filter)
         val Right(copy) = FilterFormat.read(bytes): @unchecked
-        assert(copy.kind == filter.kind && copy.sizeBytes == filter.sizeBytes && copy.codeRange == filter.codeRange)
+        assert(copy.kind == filter.kind && copy.sizeBytes == filter.sizeBytes)
         assert(FilterFormat.write(copy).toSeq == bytes.toSeq)
         assert((codes ++ codes.map(_ + 1)).forall(c => copy.mightContain(c) == filter.mightContain(c)))
       }
@@ -121,8 +121,6 @@ class FilterFormatSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val bitmap = FilterFormat.write(RangeBitmap.of(Array(1L, 2L)).getOrElse(EmptySet))
     assert(invalid(FilterFormat.read(forged(bitmap)(b => b.putLong(12, Long.MaxValue)))).contains("do not hold 64-bit codes"))
     assert(invalid(FilterFormat.read(forged(bitmap)(b => b.putLong(20, 0)))) == "a bitmap starts and ends with a set bit")
-    val bloom = FilterFormat.write(SplitBlockBloom.of(Array(1L, 2L), 0.01).getOrElse(EmptySet))
-    assert(invalid(FilterFormat.read(forged(bloom)(b => b.putLong(12, 3)))) == "the range 3 to 2 is empty")
     val range = FilterFormat.write(RangeFilter(CodeRange(1L, 2L)))
     assert(invalid(FilterFormat.read(forged(range)(b => b.putLong(12, 3)))) == "the range 3 to 2 is empty")
   }

@@ -50,7 +50,7 @@ class SplitBlockBloomSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     Seq(500, 2000, 8000).foreach { keys =>
       val words = SplitBlockBloom.emptyWords(BloomSizing.blocksFor(1000, 0.01))
       (0 until keys).foreach(i => SplitBlockBloom.insert(words, i.toLong))
-      val filter = new SplitBlockBloom(words, CodeRange(0, keys - 1L))
+      val filter = new SplitBlockBloom(words)
       val measured = passRate(filter, i => -1L - i, 400000)
       assert(math.abs(filter.falsePositiveRate - measured) < 0.1 * measured + 0.0005, s"$keys keys")
     }
@@ -79,7 +79,7 @@ class SplitBlockBloomSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a filter with a tenth of the expected keys shrinks to an eighth") {
     val words = SplitBlockBloom.emptyWords(BloomSizing.blocksFor(1000000, 0.01))
     (0 until 100000).foreach(i => SplitBlockBloom.insert(words, i.toLong))
-    val compacted = new SplitBlockBloom(words, CodeRange(0, 99999)).compacted(0.01)
+    val compacted = new SplitBlockBloom(words).compacted(0.01)
     assert(compacted.sizeBytes * 8 == SplitBlockBloom.bytesOf(words))
     assert((0L until 100000L).forall(compacted.mightContain))
     assert(passRate(compacted, i => -1L - i, 400000) < 0.01)
