@@ -245,7 +245,9 @@ object AqeConf {
   def read(get: String => Option[String]): Either[ConfError, Settings] = {
     def one[A](known: Settings, entry: ConfEntry[A]): Either[ConfError, Settings] =
       get(entry.key).fold[Either[ConfError, Settings]](Right(known))(entry.parse(_).map(known.updated(entry, _)))
-    All.filterNot(_ == CanaryShare).foldLeft[Either[ConfError, Settings]](Right(Settings.Default))((read, entry) => read.flatMap(one(_, entry)))
+    All.filterNot(_ == CanaryShare).foldLeft[Either[ConfError, Settings]](Right(Settings.Default))((read, entry) =>
+      read.flatMap(one(_, entry))
+    )
   }
 
   private def number(name: String, unit: String, default: Double, low: Double, high: Double, atStart: Boolean = false)(doc: String) = {

@@ -27,9 +27,9 @@ private[exec] object CompactedVectors {
 
   /** Whether it is known how a writable vector holds values of a type: all that keys may have, and lists and structs. */
   private def moves(dataType: DataType): Boolean = dataType match {
-    case StructType(fields)         => fields.forall(field => moves(field.dataType))
-    case _: ArrayType | _: MapType  => true
-    case other                      => KeyKind.of(other).isRight
+    case StructType(fields)        => fields.forall(field => moves(field.dataType))
+    case _: ArrayType | _: MapType => true
+    case other                     => KeyKind.of(other).isRight
   }
 
   /** The first `count` rows at `positions`, which ascend, as rows 0, 1, … of a new batch of the same vectors. */

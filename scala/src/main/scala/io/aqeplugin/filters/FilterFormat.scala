@@ -27,7 +27,7 @@ object FilterFormat {
     case bitmap: RangeBitmap    => writeWords(FilterKind.RangeBitmap, Array(bitmap.firstWord), bitmap.words)
     case bloom: SplitBlockBloom => writeWords(FilterKind.SplitBlockBloom, Array.emptyLongArray, SplitBlockBloom.unpadded(bloom.words))
     case range: RangeFilter     => writeWords(FilterKind.Range, Array(range.range.min, range.range.max), Array.emptyLongArray)
-    case other              => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
+    case other                  => throw new IllegalArgumentException(s"a filter of kind ${other.kind} has no stored form")
   }
 
   def read(bytes: Array[Byte]): Either[String, KeyFilter] = Envelope.open(bytes).flatMap { case (kindId, payload) =>
@@ -83,6 +83,4 @@ object FilterFormat {
     _ <- valid(bounds.length == 2, "a range has two bounds")
     _ <- valid(bounds(0) <= bounds(1), s"the range ${bounds(0)} to ${bounds(1)} is empty")
   } yield RangeFilter(CodeRange(bounds(0), bounds(1)))
-
-  /** The rest of the buffer, as the words of a [[SplitBlockBloom]]. */
 }
