@@ -50,5 +50,4 @@ def _sweep(house: Warehouse, keep_hours: float) -> int:
     for commit in [*(one for one in commits if one.run not in runs), *house.commits("aggregate")[:-1]]:
         house.forget(commit.run, keep_hours)
     keep = frozenset({commit.run for commit in house.commits("ingest", "compact", "aggregate")})
-    # Earlier versions wrote one table more.
-    return house.sweep((*TABLES, *AGGREGATES, "pass_rate_days"), keep, keep_hours)
+    return house.sweep((*TABLES, *AGGREGATES), keep, keep_hours)

@@ -28,7 +28,7 @@ def stories_of(house: Warehouse) -> Iterator[QueryStory]:
     """Every query in the tables, one at a time in bounded memory, oldest application first."""
     tables = [house.current(name) for name in ("queries", "decisions", "outcomes", "attempts")]
     for row in query_rows(*tables).orderBy("log", "executionId").toLocalIterator(prefetchPartitions=True):
-        yield from queries_in(_events(row.asDict()), row.log, row["_logWrittenMillis"])
+        yield from queries_in(_events(row.asDict(recursive=True)), row.log, row["_logWrittenMillis"])
 
 
 def query_rows(queries: DataFrame, decisions: DataFrame, outcomes: DataFrame, attempts: DataFrame) -> DataFrame:
@@ -79,6 +79,4 @@ def _events(row: dict[str, Any]) -> Iterator[Event]:
         yield ExecutionEnded(execution_id, row["endedMillis"], row["errorMessage"])
     if row["timeMillis"] is not None:
         outcomes = tuple(decode_text(FilterOutcome, text.encode()) for text in row["_outcomes"])
-        # Rows of earlier ingests have none.
-        flips = row["flipPoints"] and [flip.asDict() for flip in row["flipPoints"]]
-        yield replace(decode(QueryEnded, {**row, "outcomes": [], "flips": flips}), outcomes=outcomes)
+        yield replace(decode(QueryEnded, {**row, "outcomes": []}), outcomes=outcomes)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
 from aqe_plugin.events.lines import SCHEMA_VERSION
@@ -16,14 +17,12 @@ from aqe_plugin.pipeline.attempt_files import ApplicationAttempt, ListedFile, at
 from aqe_plugin.pipeline.event_lines import event_lines, kind_of
 from aqe_plugin.pipeline.parse_events import UNKNOWN_VERSION, applications, parsed, rejected, whole
 from aqe_plugin.pipeline.schemas import TABLES
-from aqe_plugin.pipeline.table_rows import decisions_of, limits_of, outcomes_of, predicates_of, queries_of
-from aqe_plugin.pipeline.warehouse import Commit, Warehouse, last_runs, local_rows
+from aqe_plugin.pipeline.table_rows import outcomes_of, queries_of, rows_of
+from aqe_plugin.pipeline.warehouse import Commit, Warehouse, local_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FILES = "array<struct<path: string, bytes: bigint, modifiedMillis: bigint>>"
-_ATTEMPT = f"log string, inProgress boolean, files {_FILES}"
 # Of staged events: below this size, spreading them over tasks costs more than it gains.
 _SMALL_BYTES = 32 * 1024 * 1024
 
@@ -61,64 +60,58 @@ def ingest(
     Args:
         say: called with a sentence before each step.
     """
-    return _ingest(Warehouse(spark, tables), list(logs), say)
-
-
-def changed_attempts(found: DataFrame, known: DataFrame, retried: DataFrame) -> DataFrame:
-    """``log, inProgress, files`` of the attempts to read: new ones, those whose files changed, and those in
-    ``retried``, whose files may be gone.
-
-    Args:
-        found: ``log, inProgress, files`` of the attempts in the folders.
-        known: the row of each attempt in the tables.
-        retried: ``log`` of attempts with rejected lines that this version may be able to read.
-    """
-    before = known.select("log", F.col("files").alias("_files"), F.col("inProgress").alias("_inProgress"))
-    again = retried.select("log", F.lit(True).alias("_again"))
-    both = found.join(before, "log", "full").join(again, "log", "left")
-    differ = F.col("files").isNotNull() & ~F.col("files").eqNullSafe(F.col("_files"))
-    return both.where(differ | F.coalesce("_again", F.lit(False))).select(
-        "log",
-        F.coalesce("inProgress", "_inProgress").alias("inProgress"),
-        F.coalesce("files", "_files").alias("files"),
-    )
-
-
-def _ingest(house: Warehouse, logs: list[str], say: Callable[[str], object]) -> Ingested:
+    house = Warehouse(spark, tables)
     say("Looking for logs ...")
     commits = house.commits("ingest", "compact")
-    every = house.read("attempts", commits)
-    known = every.join(last_runs(every), ["log", "run"], "left_semi")
-    stored = {table: _stored(house, table, commits, known) for table in TABLES if table != "attempts"}
-    unread = stored["rejected"].where(F.col("kind") == UNKNOWN_VERSION)
-    older = known.where(F.col("readsSchemaVersion") != SCHEMA_VERSION).select("log")
-    retried = older.join(unread, "log", "left_semi")
-
     found = attempts_in(files_below(house.spark, logs))
     say(f"Found {_in_words(found.values())}. Comparing them with the tables ...")
-    there = local_rows(house.spark, map(_as_json, found.values()), _ATTEMPT)
-    # Names of files fit on the driver: Spark holds them there for every table it reads.
-    rows = changed_attempts(there, known, retried).select("log", F.to_json(F.struct("*")).alias("json")).collect()
-    if not rows:
+    before = _before(house, commits, found) if commits else {}
+    present = {log: _present(attempt) for log, attempt in found.items()}
+    new = {log for log, one in present.items() if log not in before or before[log]["files"] != one["files"]}
+    older = [one for one in before.values() if one["readsSchemaVersion"] != SCHEMA_VERSION]
+    # Whose files may be gone.
+    new |= {row.log for row in _unread(house, commits, older).select("log").distinct().collect()} if older else set()
+    if not new:
         return Ingested(None, len(found))
-    changed = local_rows(house.spark, (row.json for row in rows), _ATTEMPT)
-    to_read = [found[row.log] for row in rows if row.log in found]
+    to_read = [found[log] for log in sorted(new & found.keys())]
     say(f"Reading what is new or has grown: {_in_words(to_read)} ...")
 
     run = house.new_run()
-    again = unread.join(changed.select("log"), "log", "left_semi").select(
-        "log", "position", kind_of(F.col("line")).alias("kind"), "line"
-    )
-    lines = event_lines(house.spark, to_read).unionByName(again)
-    # On disk, so that all tables are made of the same lines when a log grows meanwhile.
-    parsed(lines).write.parquet(house.path("_staging", run))
-    say("Writing the tables ...")
-    counts = _write_tables(house, run, changed, known, stored)
+    lines = event_lines(house.spark, to_read)
+    known = [before[log] for log in new if log in before]
+    if known:
+        unread = _unread(house, commits, known)
+        lines = lines.unionByName(unread.select("log", "position", kind_of(F.col("line")).alias("kind"), "line"))
+    changed = [before.get(log, {}) | present.get(log, {}) for log in new]
+    counts = _write_tables(house, run, changed, parsed(lines), commits if known else [], say=say)
     house.commit(Commit(run, "ingest", counts))
     house.delete("_staging", run)
-    files = _files(to_read)
+    read = _files(to_read)
     shown = {table: counts[table] for table in ("decisions", "limits", "predicates", "queries", "rejected")}
-    return Ingested(run, len(found), len(rows), len(files), sum(file.bytes for file in files), **shown)
+    return Ingested(run, len(found), len(new), len(read), sum(file.bytes for file in read), **shown)
+
+
+def _before(house: Warehouse, commits: list[Commit], found: Collection[str]) -> dict[str, dict[str, Any]]:
+    """The row and ``run`` that count for each attempt that was found, or that another version has read."""
+    last = house.read("attempts", commits).groupBy("log").agg(F.max_by(F.struct("*"), "run").alias("last"))
+    rows = last.select("last.*").toLocalIterator()
+    return {row.log: row.asDict(True) for row in rows if row.log in found or row.readsSchemaVersion != SCHEMA_VERSION}
+
+
+def _unread(house: Warehouse, commits: list[Commit], attempts: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """The rejected lines of ``attempts`` that this version may be able to read."""
+    runs = local_rows(house.spark, map(json.dumps, attempts), "log string, run string")
+    rejected = house.read("rejected", commits).where(F.col("kind") == UNKNOWN_VERSION)
+    return rejected.join(runs, ["log", "run"], "left_semi")
+
+
+def _present(attempt: ApplicationAttempt) -> dict[str, Any]:
+    """What its files say of an attempt, as in its row."""
+    files = [
+        {"path": part.file.path, "bytes": part.file.bytes, "modifiedMillis": part.file.modified_millis}
+        for part in attempt.parts
+    ]
+    return {"log": attempt.log, "inProgress": attempt.in_progress, "files": files}
 
 
 def _files(attempts: Iterable[ApplicationAttempt]) -> list[ListedFile]:
@@ -132,69 +125,63 @@ def _in_words(attempts: Collection[ApplicationAttempt]) -> str:
     return f"{len(files):,} files ({size}) of {len(attempts):,} application attempts"
 
 
-def _as_json(attempt: ApplicationAttempt) -> str:
-    files = [
-        {"path": part.file.path, "bytes": part.file.bytes, "modifiedMillis": part.file.modified_millis}
-        for part in attempt.parts
-    ]
-    return json.dumps({"log": attempt.log, "inProgress": attempt.in_progress, "files": files})
-
-
 def _write_tables(
-    house: Warehouse, run: str, changed: DataFrame, known: DataFrame, stored: dict[str, DataFrame]
+    house: Warehouse,
+    run: str,
+    changed: list[dict[str, Any]],
+    lines: DataFrame,
+    commits: list[Commit],
+    *,
+    say: Callable[[str], object],
 ) -> dict[str, int]:
-    rows: dict[str, int] = {}
+    """Writes the tables of ``lines``, with the rows in ``commits`` of the same attempts; returns how many."""
+    rows = dict.fromkeys(TABLES, 0)
+    # On disk, so that all tables are made of the same lines when a log grows meanwhile.
+    seen = Observation()
+    lines.observe(seen, F.collect_set("kind").alias("kinds"), F.count("why").alias("faults")).write.parquet(
+        house.path("_staging", run)
+    )
+    kinds = {*seen.get["kinds"], *(["fault"] if seen.get["faults"] else [])}
+    say("Writing the tables ...")
     small = house.size_bytes("_staging", run) <= _SMALL_BYTES
 
     def packed(frame: DataFrame) -> DataFrame:
         # One partition is not shuffled.
         return frame.coalesce(1) if small else frame
 
-    def write(table: str, frame: DataFrame) -> None:
-        rows[table] = house.write(frame, table, run, by_date=TABLES[table][1], spread=not small)
+    def write(table: str, frame: DataFrame, *of_kinds: str) -> None:
+        # In small jobs the driver is the bottleneck, also where nothing is written.
+        if commits or not of_kinds or kinds.intersection(of_kinds):
+            rows[table] = house.write(frame, table, run, by_date=TABLES[table][1], spread=not small)
 
-    events = packed(house.spark.read.parquet(house.path("_staging", run)))
-    attempts = _attempts(events, packed(changed), known)
-    # Rows of parts that Spark has compacted or removed since they were read stay.
-    same = known.join(attempts.select("log", F.col("startedMillis").alias("_started")), "log").where(
-        F.col("startedMillis").eqNullSafe(F.col("_started"))
-    )
-    earlier = {table: frame.join(same.select("log"), "log", "left_semi") for table, frame in stored.items()}
+    events = packed(house.spark.read.schema(lines.schema).parquet(house.path("_staging", run)))
+    present = packed(local_rows(house.spark, map(json.dumps, changed), f"{TABLES['attempts'][0]}, run string"))
+    attempts = present.join(applications(events), "log", "left")
+    # Rows of parts that Spark has compacted or removed since they were read stay, and the start of an application too.
+    same = attempts.where("start IS NULL OR start.startedMillis <=> startedMillis").select("log", "run")
+    start = "inline(array(coalesce(start, struct(applicationId, applicationName, startedMillis))))"
+
+    def earlier(table: str) -> DataFrame | None:
+        kept = house.read(table, commits).join(same, ["log", "run"], "left_semi").drop("run")
+        return kept if commits else None
+
     ended = whole(events, "ended")
 
     def write_joins() -> None:
-        write("decisions", decisions_of(whole(events, "decided"), earlier["decisions"]))
+        write("decisions", rows_of("decisions", whole(events, "decided"), earlier("decisions")), "decided")
         decisions = house.read("decisions", [Commit(run, "ingest", rows)]).drop("run")
-        write("queries", queries_of(packed(decisions), ended, events, earlier["queries"]))
+        write("queries", queries_of(packed(decisions), ended, events, earlier("queries")), "decided", "ended")
 
     def write_rest() -> None:
-        write("attempts", attempts)
-        write("outcomes", outcomes_of(ended, earlier["outcomes"]))
-        write("limits", limits_of(whole(events, "limited"), earlier["limits"]))
-        write("predicates", predicates_of(whole(events, "inferred"), earlier["predicates"]))
-        write("rejected", rejected(events, packed(changed)))
+        of_log = attempts.selectExpr("log", start, "inProgress", "files", f"{SCHEMA_VERSION} AS readsSchemaVersion")
+        write("attempts", of_log)
+        write("outcomes", outcomes_of(ended, earlier("outcomes")), "ended")
+        write("limits", rows_of("limits", whole(events, "limited"), earlier("limits")), "limited")
+        write("predicates", rows_of("predicates", whole(events, "inferred"), earlier("predicates")), "inferred")
+        write("rejected", rejected(events, present), "damaged", "fault")
 
-    # In small jobs the driver is the bottleneck, and one thread leaves cores idle.
+    # One thread leaves cores idle.
     with ThreadPoolExecutor(max_workers=2) as threads:
         for done in [threads.submit(write_joins), threads.submit(write_rest)]:
             done.result()
     return rows
-
-
-def _attempts(events: DataFrame, changed: DataFrame, known: DataFrame) -> DataFrame:
-    """The rows of ``attempts``; the start of an application, if its part was removed, is that of an earlier ingest."""
-    before = known.select(
-        "log",
-        F.struct("applicationId", "applicationName", "startedMillis").alias("_before"),
-    )
-    now = F.struct("applicationId", "applicationName", "startedMillis")
-    joined = changed.join(applications(events).select("log", now.alias("_now")), "log", "left").join(
-        before, "log", "left"
-    )
-    return joined.withColumn("_application", F.coalesce("_now", "_before")).select(
-        "log", "_application.*", "inProgress", "files", F.lit(SCHEMA_VERSION).alias("readsSchemaVersion")
-    )
-
-
-def _stored(house: Warehouse, table: str, commits: list[Commit], known: DataFrame) -> DataFrame:
-    return house.read(table, commits).join(known.select("log", "run"), ["log", "run"], "left_semi").drop("run")

@@ -6,12 +6,13 @@ from dataclasses import is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 from aqe_plugin.events.json_values import camel_case, required, words_of
-from aqe_plugin.events.model import FilterOutcome, FlipPoint, JoinDecided, LimitDecided, PredicateInferred, QueryEnded
+from aqe_plugin.events.model import FilterOutcome, FlipPoint, JoinDecided, LimitDecided, PredicateInferred
 
 _TYPES = {int: "bigint", float: "double", str: "string", bool: "boolean"}
 
 
-def _members(model: Any, colon: str) -> str:
+def members_of(model: Any, colon: str = "") -> str:
+    """The members of the dataclass ``model`` and their types."""
     return ", ".join(f"{camel_case(name)}{colon} {_type(hint)}" for name, hint in get_type_hints(model).items())
 
 
@@ -20,16 +21,14 @@ def _type(hint: Any) -> str:
     if get_origin(value) is tuple:
         return f"array<{_type(get_args(value)[0])}>"
     if is_dataclass(value):
-        return f"struct<{_members(value, ':')}>"
+        return f"struct<{members_of(value, ':')}>"
     return "string" if words_of(value) else _TYPES[value]
 
 
-JOIN_DECIDED, QUERY_ENDED, LIMIT_DECIDED, PREDICATE_INFERRED, _OUTCOME = (
-    _members(model, "") for model in (JoinDecided, QueryEnded, LimitDecided, PredicateInferred, FilterOutcome)
-)
 # Only the needed members of Spark's own events.
 SQL_STARTED = "executionId bigint, description string, time bigint"
 SQL_ENDED = "executionId bigint, time bigint, errorMessage string"
+APPLICATION = "`App ID` string, `App Name` string, Timestamp bigint"
 
 # The offset of an event in the log of its attempt, in bytes before compression, which orders events as written.
 _POSITION = "position struct<part: int, offset: bigint>"
@@ -38,15 +37,15 @@ ATTEMPTS = (
     "log string, applicationId string, applicationName string, startedMillis bigint, inProgress boolean, "
     "files array<struct<path: string, bytes: bigint, modifiedMillis: bigint>>, readsSchemaVersion int"
 )
-DECISIONS = f"log string, {_POSITION}, {JOIN_DECIDED}, date date"
-OUTCOMES = f"log string, executionId bigint, timeMillis bigint, number int, {_OUTCOME}, date date"
-LIMITS = f"log string, {_POSITION}, {LIMIT_DECIDED}, date date"
-PREDICATES = f"log string, {_POSITION}, {PREDICATE_INFERRED}, date date"
+DECISIONS = f"log string, {_POSITION}, {members_of(JoinDecided)}, date date"
+OUTCOMES = f"log string, executionId bigint, timeMillis bigint, number int, {members_of(FilterOutcome)}, date date"
+LIMITS = f"log string, {_POSITION}, {members_of(LimitDecided)}, date date"
+PREDICATES = f"log string, {_POSITION}, {members_of(PredicateInferred)}, date date"
 QUERIES = (
     "log string, executionId bigint, description string, startedMillis bigint, endedMillis bigint, "
     "errorMessage string, schemaVersion bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
     "planned bigint, applied bigint, errors bigint, joins bigint, mode string, fingerprint string, "
-    f"joinConditions string, date date, arm string, badConf string, flipPoints {_type(tuple[FlipPoint, ...])}"
+    f"joinConditions string, date date, arm string, badConf string, flips {_type(tuple[FlipPoint, ...])}"
 )
 REJECTED = f"log string, {_POSITION}, kind string, why string, line string"
 

@@ -16,9 +16,16 @@ if TYPE_CHECKING:
 _DAY_MILLIS = 86_400_000
 # 9999-12-31, the last day that every reader of dates accepts.
 _LAST_DAY = 2_932_896
-_ACCOUNT = ("schemaVersion", "timeMillis", "durationMillis", "ruleMillis", "planned", "applied", "errors")
-# Columns that came later stand behind the others.
-_ADDED = ("arm", "badConf", "flipPoints")
+_ACCOUNT = (
+    *("schemaVersion", "timeMillis", "durationMillis", "ruleMillis", "planned", "applied", "errors"),
+    *("arm", "badConf", "flips"),
+)
+# What tells the events of a query apart; its limits have no id, so equal ones of one moment count once.
+_KEYS = {
+    "decisions": ("decision.facts.joinId",),
+    "limits": ("timeMillis", "decision"),
+    "predicates": ("table", "predicate"),
+}
 _SPARKS = ("description", "startedMillis", "endedMillis", "errorMessage")
 
 
@@ -30,25 +37,13 @@ def date_of(millis: Column) -> Column:
     )
 
 
-def decisions_of(events: DataFrame, earlier: DataFrame) -> DataFrame:
-    """Rows of ``decisions``: for each join of each query the first that was written."""
-    both = events.withColumn("date", date_of(F.col("timeMillis"))).unionByName(earlier)
-    return _first(both, "log", "executionId", "decision.facts.joinId")
+def rows_of(table: str, events: DataFrame, earlier: DataFrame | None) -> DataFrame:
+    """Rows of ``decisions``, ``limits`` or ``predicates``: of those that mean the same, the first that was written."""
+    rows = events.withColumn("date", date_of(F.col("timeMillis")))
+    return _first(rows if earlier is None else rows.unionByName(earlier), "log", "executionId", *_KEYS[table])
 
 
-def limits_of(events: DataFrame, earlier: DataFrame) -> DataFrame:
-    """Rows of ``limits``: each limit once; a query's limits have no id, so equal ones of one moment count once."""
-    both = events.withColumn("date", date_of(F.col("timeMillis"))).unionByName(earlier)
-    return _first(both, "log", "executionId", "timeMillis", "decision")
-
-
-def predicates_of(events: DataFrame, earlier: DataFrame) -> DataFrame:
-    """Rows of ``predicates``: each predicate of each scanned table of a query once."""
-    both = events.withColumn("date", date_of(F.col("timeMillis"))).unionByName(earlier)
-    return _first(both, "log", "executionId", "table", "predicate")
-
-
-def outcomes_of(events: DataFrame, earlier: DataFrame) -> DataFrame:
+def outcomes_of(events: DataFrame, earlier: DataFrame | None) -> DataFrame:
     """Rows of ``outcomes``: one for each filter on each scan; ``number`` counts from 0 in the order of the event."""
     each = _first(events, "log", "executionId").select(
         "log", "executionId", "timeMillis", F.posexplode("outcomes").alias("number", "outcome")
@@ -56,10 +51,10 @@ def outcomes_of(events: DataFrame, earlier: DataFrame) -> DataFrame:
     rows = each.select(
         "log", "executionId", "timeMillis", "number", "outcome.*", date_of(F.col("timeMillis")).alias("date")
     )
-    return rows.unionByName(earlier.join(rows, ["log", "executionId", "number"], "left_anti"))
+    return _newer(rows, earlier, ["log", "executionId", "number"])
 
 
-def queries_of(decisions: DataFrame, ended: DataFrame, events: DataFrame, earlier: DataFrame) -> DataFrame:
+def queries_of(decisions: DataFrame, ended: DataFrame, events: DataFrame, earlier: DataFrame | None) -> DataFrame:
     """Rows of ``queries``: one for each query with a decision or with an end event of the plugin.
 
     Args:
@@ -77,11 +72,10 @@ def queries_of(decisions: DataFrame, ended: DataFrame, events: DataFrame, earlie
         ).alias("joinConditions"),
         F.max("timeMillis").alias("_decidedMillis"),
     )
-    # Tables of earlier versions have whole numbers in `flips`, which Spark does not read as fractions.
-    accounts = _first(ended, *key).withColumnRenamed("flips", "flipPoints").select(*key, *_ACCOUNT, *_ADDED)
-    accounts = _newer(accounts, earlier.where("timeMillis IS NOT NULL").select(*key, *_ACCOUNT, *_ADDED), key)
-    begun = _newer(started(events), earlier.where("startedMillis IS NOT NULL").select(*key, *_SPARKS[:2]), key)
-    done = _newer(over(events), earlier.where("endedMillis IS NOT NULL").select(*key, *_SPARKS[2:]), key)
+    accounts = _first(ended, *key).select(*key, *_ACCOUNT)
+    accounts = _newer(accounts, earlier, key, "timeMillis IS NOT NULL")
+    begun = _newer(started(events).dropDuplicates(key), earlier, key, "startedMillis IS NOT NULL")
+    done = _newer(over(events).dropDuplicates(key), earlier, key, "endedMillis IS NOT NULL")
     rows = of_joins.join(accounts, key, "full").join(begun, key, "left").join(done, key, "left")
     at = F.coalesce("timeMillis", "_decidedMillis")
     return rows.select(
@@ -93,7 +87,6 @@ def queries_of(decisions: DataFrame, ended: DataFrame, events: DataFrame, earlie
         fingerprint(F.coalesce("joinConditions", F.lit(""))).alias("fingerprint"),
         F.coalesce("joinConditions", F.lit("")).alias("joinConditions"),
         date_of(at).alias("date"),
-        *_ADDED,
     )
 
 
@@ -103,6 +96,8 @@ def _first(frame: DataFrame, *key: str) -> DataFrame:
     return frame.withColumn("_number", number).where("_number = 1").drop("_number")
 
 
-def _newer(rows: DataFrame, earlier: DataFrame, key: list[str]) -> DataFrame:
-    fresh = rows.dropDuplicates(key)
-    return fresh.unionByName(earlier.join(fresh, key, "left_anti"))
+def _newer(rows: DataFrame, earlier: DataFrame | None, key: list[str], counting: str = "true") -> DataFrame:
+    """``rows``, and of ``earlier`` the ``counting`` ones of other keys."""
+    if earlier is None:
+        return rows
+    return rows.unionByName(earlier.where(counting).select(rows.columns).join(rows, key, "left_anti"))

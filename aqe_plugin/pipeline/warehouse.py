@@ -32,8 +32,7 @@ from aqe_plugin.pipeline.schemas import AGGREGATES, TABLES
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Version 1 had the columns `cohort` and `shape`.
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 _REFUSALS = ("java.io.", "java.nio.file.", "org.apache.hadoop.fs.", "org.apache.hadoop.security.")
 _RUN = re.compile(r"\d{9}-[0-9a-f]{8}")
 _HOUR_MILLIS = 3_600_000
@@ -103,10 +102,10 @@ class Warehouse:
 
     def read(self, table: str, commits: list[Commit]) -> DataFrame:
         """The rows of ``table`` in those runs, with the column ``run``; an empty table when there are none."""
-        schema, by_date = {**TABLES, **AGGREGATES}[table]
-        # A table that is partitioned by date has no folder when it has no row.
-        runs = [commit.run for commit in commits if commit.rows.get(table) or not by_date]
+        schema, _ = {**TABLES, **AGGREGATES}[table]
         whole = f"{schema}, run string"
+        # A table of no row has no file.
+        runs = [commit.run for commit in commits if commit.rows.get(table)]
         if not runs:
             return local_rows(self.spark, [], whole)
         folders = [self.path(table, f"run={run}") for run in runs]

@@ -104,7 +104,7 @@ def test_every_bar_is_inside_its_scale(number: Any) -> None:
 
 
 def test_every_required_member_of_an_event_has_a_rule() -> None:
-    members = {rule.member for shape in (JoinDecided, QueryEnded) for rule in rules_of(shape, "event")}
+    members = {member for shape in (JoinDecided, QueryEnded) for member, _ in rules_of(shape, "event")}
     for member in (
         "JoinDecided.decision.facts.build.keys.histogram[].low",
         "JoinDecided.decision.options[].reason.code",
@@ -115,7 +115,7 @@ def test_every_required_member_of_an_event_has_a_rule() -> None:
     ):
         assert member in members
     assert "JoinDecided.decision.facts.hint" not in members
-    conditions = {rule.member: rule.condition for rule in rules_of(JoinDecided, "event")}
+    conditions = dict(rules_of(JoinDecided, "event"))
     waits = conditions["JoinDecided.decision.facts.waiting.waits"]
     waiting = "event.`decision`.`facts`.`waiting`"
     assert waits == f"({waiting} IS NULL OR {waiting}.`waits` IS NOT NULL)"

@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 import aqe_plugin
-from aqe_plugin.events.model import JoinKind
+from aqe_plugin.events.model import JoinDecided, JoinKind, LimitDecided, PredicateInferred, QueryEnded
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.pipeline.fingerprint import fingerprint, join_condition, join_conditions
-from aqe_plugin.pipeline.schemas import JOIN_DECIDED, LIMIT_DECIDED, PREDICATE_INFERRED, QUERY_ENDED
+from aqe_plugin.pipeline.schemas import members_of
 from aqe_plugin.tuning.fingerprint import fingerprint as python_fingerprint
 from samples import (
     DECISION,
@@ -56,18 +56,10 @@ def assert_same_members(table: dict[str, Any], name: str, struct: DataType) -> N
             assert_same_members(table, inner, found)
 
 
-@pytest.mark.parametrize(
-    ("event", "schema"),
-    [
-        ("JoinDecided", JOIN_DECIDED),
-        ("LimitDecided", LIMIT_DECIDED),
-        ("PredicateInferred", PREDICATE_INFERRED),
-        ("QueryEnded", QUERY_ENDED),
-    ],
-)
-def test_the_schemas_are_those_of_event_schema_json(spark: SparkSession, event: str, schema: str) -> None:
+@pytest.mark.parametrize("event", [JoinDecided, LimitDecided, PredicateInferred, QueryEnded])
+def test_the_schemas_are_those_of_event_schema_json(spark: SparkSession, event: type) -> None:
     table = json.loads(EVENT_SCHEMA.read_text(encoding="utf-8"))
-    assert_same_members(table, event, StructType.fromDDL(schema))
+    assert_same_members(table, event.__name__, StructType.fromDDL(members_of(event)))
 
 
 def test_the_fingerprint_is_the_same_in_spark_and_in_python(spark: SparkSession) -> None:
