@@ -214,5 +214,7 @@ def rollout_step(ring: Ring, at_millis: int, share: float | None) -> RolloutStep
         changes=(),
         evidence=Evidence(0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0, 0),
         confidence=0.0,
+        before_until_millis=at_millis,
+        after_since_millis=at_millis,
         canary_share=share,
     )

@@ -35,7 +35,7 @@ class _WentBack:
 
     @property
     def at_millis(self) -> int:
-        return self.step.after_since
+        return self.step.after_since_millis
 
     def is_same(self, made: Recommendation) -> bool:
         """Whether ``made`` changes the values in the same direction."""

@@ -102,5 +102,7 @@ def _first_step(rollouts: Rollouts, why: str, changes: tuple[Change, ...], share
         changes=changes,
         evidence=_NO_EVIDENCE,
         confidence=0.0,
+        before_until_millis=rollouts.next_millis,
+        after_since_millis=rollouts.next_millis,
         canary_share=share,
     )

@@ -33,8 +33,6 @@ T = TypeVar("T")
 ASKED = "asked"
 
 SCHEMA_VERSION = 4
-# Version 3 has no pairs.
-_READABLE_VERSIONS = (3, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +67,9 @@ class RolloutStep:
     changes: tuple[Change, ...]
     evidence: Evidence
     confidence: float
+    before_until_millis: int
+    after_since_millis: int
     canary_share: float | None = None
-    before_until_millis: int | None = None
-    after_since_millis: int | None = None
-
-    @property
-    def before_until(self) -> int:
-        """``before_until_millis``; when the step was taken, in lines of older versions."""
-        return self.at_millis if self.before_until_millis is None else self.before_until_millis
-
-    @property
-    def after_since(self) -> int:
-        """``after_since_millis``; when the step was taken, in lines of older versions."""
-        return self.at_millis if self.after_since_millis is None else self.after_since_millis
 
     @property
     def id(self) -> str:
@@ -111,14 +99,14 @@ class LookAtLogs:
     ring: Ring
     at_millis: int
     pairs: tuple[Pair, ...]
-    until_millis: int | None = None
-    faulty: tuple[str, ...] | None = None
+    until_millis: int
+    faulty: tuple[str, ...]
     left: str | None = None
 
     @property
     def held_until(self) -> int:
         """Applications that started until then read the values of the ring, as the look found it in force."""
-        return self.at_millis if self.until_millis is None else min(self.at_millis, self.until_millis)
+        return min(self.at_millis, self.until_millis)
 
 
 def looks_of(file: ConfStore, number: int) -> tuple[LookAtLogs, ...]:
@@ -194,10 +182,9 @@ def _values(file: ConfStore) -> Iterator[Json]:
     """
     for _, value in json_lines(_path(file))[0]:
         version = value.get("schemaVersion") if isinstance(value, dict) else None
-        if isinstance(version, int) and version not in _READABLE_VERSIONS:
-            versions = " and ".join(map(str, _READABLE_VERSIONS))
+        if isinstance(version, int) and version != SCHEMA_VERSION:
             cure = "upgrade it" if version > SCHEMA_VERSION else _BEGIN_ANEW
-            raise StateError(f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads {versions}: {cure}.")
+            raise StateError(f"{_path(file)}: schemaVersion {version}, this aqe-plugin reads {SCHEMA_VERSION}: {cure}.")
         yield value
 
 

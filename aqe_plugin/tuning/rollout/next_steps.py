@@ -39,7 +39,7 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     if taken is not None:
         last = rollouts.steps[-1]
         why = f"{target.store.name} has the values of the ring {taken.value}, by a repository or by hand"
-        known = max([last.before_until, *(look.held_until for look in _looks(rollouts, last))])
+        known = max([last.before_until_millis, *(look.held_until for look in _looks(rollouts, last))])
         step = between(replace(signed(rollouts, last), ring=taken, why=why), None)
         return NextStep(replace(step, before_until_millis=known), last.ring)
     edits = manual_edits(rollouts.steps, target)
@@ -52,7 +52,7 @@ def unfinished(rollouts: Rollouts) -> NextStep | None:
     proposal = file_change(before, last.ring, rollouts.file)
     # The file may have its values only from now on.
     found = between(replace(last, at_millis=max(last.at_millis, rollouts.now_millis)), None)
-    step = replace(last, phase="done", after_since_millis=max(last.after_since, found.after_since))
+    step = replace(last, phase="done", after_since_millis=max(last.after_since_millis, found.after_since_millis))
     return NextStep(step, before.ring, (), proposal, interrupted=True)
 
 
@@ -109,7 +109,7 @@ def go_on(
             *(SCHEMA_VERSION, last.number, last.ring, rollouts.now_millis),
             new.pairs,
             trial.history.until_millis,
-            new.faulty or None,
+            new.faulty,
         )
     taken = moved(rollouts, last, move.ring, move.why, seen_until_millis=trial.history.until_millis)
     step = replace(taken, look=seen)

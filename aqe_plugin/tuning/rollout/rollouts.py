@@ -42,7 +42,7 @@ class Rollouts:
         looks = looks_of(self.file, last.number)
         pairs = tuple(pair for look in looks if look.ring is last.ring for pair in look.pairs)
         # Applications without the change had these, whichever ring it was in.
-        faulty = frozenset(name for look in looks for name in look.faulty or ())
+        faulty = frozenset(name for look in looks for name in look.faulty)
         since_millis, tried_millis = since_others(self.earlier), tried_until(self.earlier, last.group)
         return Trial(steps, history, pairs, since_millis, faulty, tried_millis, self.now_millis)
 
@@ -122,6 +122,4 @@ def signed(rollouts: Rollouts, last: RolloutStep) -> RolloutStep:
         at_millis=rollouts.next_millis,
         who=by.who,
         asked_why=by.why,
-        before_until_millis=None,
-        after_since_millis=None,
     )

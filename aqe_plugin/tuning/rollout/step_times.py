@@ -39,4 +39,4 @@ def since_others(earlier: Sequence[RolloutStep]) -> int:
     into = [step for step in earlier if step.ring is Ring.ALL]
     in_force = (Ring.ALL, Ring.SETTLED)
     out = [step for before, step in pairwise(earlier) if before.ring in in_force and step.ring is Ring.ROLLED_BACK]
-    return max((step.after_since for step in (*into, *out)), default=0)
+    return max((step.after_since_millis for step in (*into, *out)), default=0)

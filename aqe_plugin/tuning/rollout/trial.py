@@ -74,7 +74,7 @@ def changes_of(recommendation: Recommendation, conf: TargetConf) -> tuple[Change
 
 def confirmed(trial: Trial, conf: TargetConf, replay: Replay, limits: Limits) -> Confirmation:
     """In the ring ``observe``: whether runs that had no part in the choice confirm it, once there are newer ones."""
-    chosen_at = trial.last.after_since
+    chosen_at = trial.last.after_since_millis
     newer = Counter(run.fingerprint for run in applications_since(trial.history, chosen_at).runs)
     if max(newer.values(), default=0) < limits.min_runs:
         return Confirmation(None, "too few newer runs to confirm the change")
@@ -177,7 +177,7 @@ def _is_exhausted(trial: Trial, changed: QueryHistory, unchanged: QueryHistory, 
     if trial.now_millis is not None:
         # One application with a clock far ahead must not end the wait for all others.
         newest = min(newest, trial.now_millis + DAY_MILLIS)
-    if newest - trial.began.after_since < _MOST_DAYS_LATE * DAY_MILLIS:
+    if newest - trial.began.after_since_millis < _MOST_DAYS_LATE * DAY_MILLIS:
         return False
     free = unpaired_applications(changed, unchanged, pairs)
     running_since = newest - _MOST_DAYS_APART * DAY_MILLIS
@@ -194,12 +194,14 @@ def _sides(trial: Trial) -> tuple[QueryHistory, QueryHistory]:
     and those from before the canary.
     """
     last, began = trial.last, trial.began
-    newer = applications_since(trial.history, began.after_since)
+    newer = applications_since(trial.history, began.after_since_millis)
     changed = _with_change(last, newer)
     if last.ring is Ring.CANARY:
         return changed, in_arm(newer, "control")
     tried = ("canary", "own")
-    older = trial.history.of_applications(lambda one: trial.since_millis < one.started_millis <= began.before_until)
+    older = trial.history.of_applications(
+        lambda one: trial.since_millis < one.started_millis <= began.before_until_millis
+    )
     return changed, older.where(lambda query: query.arm not in tried)
 
 
@@ -210,7 +212,7 @@ def _with_errors(trial: Trial) -> QueryHistory:
     nothing else would ever tell of an application that lives for weeks.
     """
     began = trial.began
-    newer = applications_since(trial.history, min(began.after_since, began.at_millis))
+    newer = applications_since(trial.history, min(began.after_since_millis, began.at_millis))
     return _with_change(trial.last, newer)
 
 

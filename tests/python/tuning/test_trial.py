@@ -286,7 +286,7 @@ def test_with_a_clock_apart_from_the_clusters_the_hour_between_counts_for_neithe
     assert step.step.ring is Ring.ALL
     take(found, step)
     last = rollouts(target, hours).steps[-1]
-    assert (last.before_until, last.after_since) == (millis(min(0, hours)), millis(max(0, hours)))
+    assert (last.before_until_millis, last.after_since_millis) == (millis(min(0, hours)), millis(max(0, hours)))
 
 
 @pytest.mark.parametrize("way", ["asked for", "interrupted", "by a repository"])
@@ -351,7 +351,7 @@ def test_an_application_whose_clock_is_far_off_does_not_keep_all_others_from_cou
     found = rollouts(target, 0)
     trial = found.trial(history(run("far off", 24 * 365)))
     step = go_on(found, trial, unasked, Limits(), RingLimits()).step
-    assert step.after_since <= millis(24)
+    assert step.after_since_millis <= millis(24)
 
 
 def test_a_rollout_begun_by_a_clock_that_is_behind_has_nothing_of_the_one_before(target: Path) -> None:
