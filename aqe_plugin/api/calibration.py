@@ -74,13 +74,13 @@ class Calibration:
     def queries(self) -> int:
         return len(self._experiments)
 
-    def fit(self, effort: Effort, ran: Callable[[int, str], None]) -> tuple[Fit, list[str]]:
-        """What was found, and in words the arms that Spark ran otherwise; ``ran`` as of ``measure``.
+    def fit(self, effort: Effort, begins: Callable[[int], object]) -> tuple[Fit, list[str]]:
+        """What was found, and in words the arms that Spark ran otherwise; ``begins`` as of ``measure``.
 
         Raises:
             NoDataError: Spark ran every arm otherwise.
         """
-        measured = measure(self._experiments, self._run, effort, ran)
+        measured = measure(self._experiments, self._run, effort, begins)
         conf = {PREFIX + key: self._spark.conf.get(PREFIX + key, "") or "" for key in MEASURED}
         thresholds = {key: value_of(conf, PREFIX + key) for key in MEASURED}
         samples, refused = samples_of(measured, thresholds, SparkReplay(self._spark))

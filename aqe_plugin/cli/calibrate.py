@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from aqe_plugin.cli.settings import path_option
 from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.render.calibration import fit_conf_lines, fit_json, plot_fit, print_fit, require_plots
 from aqe_plugin.render.formats import FindingsFormat
 from aqe_plugin.render.messages import say, warn
-from aqe_plugin.render.progress import rounds_progress
 from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
 from aqe_plugin.tuning.calibration.experiments import MEASURED
 from aqe_plugin.tuning.calibration.samples import Effort
@@ -67,9 +65,13 @@ def calibrate(
         calibration = Calibration(spark, folder, rows, say)
         many = f"{calibration.arms} ways to run {calibration.queries} queries"
         say(f"Measuring {many}, for {minutes:g} minutes or at least {_LEAST_ROUNDS} rounds.")
-        effort = Effort(_LEAST_ROUNDS, _MOST_ROUNDS, time.monotonic() + minutes * 60)
-        with rounds_progress(Console(stderr=True), calibration.arms, minutes * 60) as progress:
-            found, refused = calibration.fit(effort, progress.ran)
+        began = time.monotonic()
+
+        def say_round(turn: int) -> None:
+            say(f"{f'Round {turn}' if turn else 'Warm-up'}, after {time.monotonic() - began:.0f} s")
+
+        effort = Effort(_LEAST_ROUNDS, _MOST_ROUNDS, began + minutes * 60)
+        found, refused = calibration.fit(effort, say_round)
     if refused:
         warn(f"Left out, because Spark ran another option: {'; '.join(refused)}.")
     proposed = found.proposed(_LEAST_IDENTIFIED)

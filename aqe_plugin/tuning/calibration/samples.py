@@ -99,20 +99,20 @@ class Measured:
 
 
 def measure(
-    experiments: Sequence[Experiment], runner: Runner, effort: Effort, ran: Callable[[int, str], None]
+    experiments: Sequence[Experiment], runner: Runner, effort: Effort, begins: Callable[[int], object]
 ) -> list[Measured]:
     """Runs every arm once a round, in an order that is shuffled anew.
 
     Args:
-        ran: is called before each run with the number of the round, 0 for the one that warms up, and the arm's name.
+        begins: is called before each round with its number, 0 for the one that warms up.
     """
     arms = [Measured(one, arm) for one in experiments for arm in one.arms]
     shuffle = random.Random(len(arms))
     for turn in range(effort.most_rounds + 1):
         if turn > effort.least_rounds and time.monotonic() > effort.deadline:
             break
+        begins(turn)
         for measured in shuffle.sample(arms, len(arms)):
-            ran(turn, f"{measured.experiment.name}: {measured.arm.name}")
             # Facts are those of the first run that counts; by then, footers are cached. Reading them takes time.
             timed = runner(measured.arm, turn == 1)
             measured.decided = timed.run or measured.decided
