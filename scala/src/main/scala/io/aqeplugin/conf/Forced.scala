@@ -18,7 +18,10 @@ object ForcedMethod {
 }
 
 /** What a join can be forced to. */
-final case class ForcedOption private (name: String, method: ForcedMethod, withFilter: Boolean) extends Named
+final class ForcedOption private (val name: String, val method: ForcedMethod, val withFilter: Boolean) extends Named with Serializable {
+  private def readResolve(): AnyRef = ForcedOption.fromName(name).getOrElse(this)
+  override def toString: String = name
+}
 
 object ForcedOption extends DefinedNames[ForcedOption] {
   val Broadcast = option("broadcast", ForcedMethod.Broadcast, withFilter = false)

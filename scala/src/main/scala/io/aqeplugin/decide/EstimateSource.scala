@@ -3,7 +3,10 @@ package io.aqeplugin.decide
 import io.aqeplugin.conf.{DefinedNames, Named}
 
 /** What a number of rows was taken from before the operator ran that would have counted them, the surest first. */
-final case class EstimateSource private (name: String, meaning: String) extends Named
+final class EstimateSource private (val name: String, val meaning: String) extends Named with Serializable {
+  private def readResolve(): AnyRef = EstimateSource.fromName(name).getOrElse(this)
+  override def toString: String = name
+}
 
 object EstimateSource extends DefinedNames[EstimateSource] {
   val Measured = source("measured", "a finished stage")

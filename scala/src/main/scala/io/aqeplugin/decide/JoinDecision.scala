@@ -18,7 +18,7 @@ final case class WeighedOption(
 @Told(doc = "the decision for one join, with its reasons")
 final case class JoinDecision(
     @Told(doc = "the facts that were known") facts: JoinFacts,
-    @Told(doc = "the strategy") choice: Strategy,
+    @Told(doc = "the strategy that was chosen") choice: Strategy,
     @Told(doc = "why this strategy") reason: Reason,
     @Told(doc = "whether the build side's keys become a filter in the probe side's scans") buildFilter: Boolean,
     @Told(doc = "why they do or do not") filterReason: Reason,

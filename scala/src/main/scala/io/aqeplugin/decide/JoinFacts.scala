@@ -70,7 +70,7 @@ object Strategy extends Names[Strategy] {
 @Told(doc = "a finished build side")
 final case class BuildFacts(
     @Told(doc = "rows that the stage wrote; negative when unknown", unit = "rows") rows: Long,
-    @Told(doc = "bytes that the stage wrote, compressed for a shuffle", unit = "bytes") stageBytes: Long,
+    @Told(doc = "bytes that the build side's stage wrote, compressed for a shuffle", unit = "bytes") stageBytes: Long,
     @Told(doc = "in-memory bytes of one row with the columns that the join reads", unit = "bytes") memoryBytesPerRow: Long,
     @Told(doc = "number of reduce partitions", unit = "partitions") partitions: Int,
     @Told(doc = "bytes of the largest reduce partition", unit = "bytes") maxPartitionBytes: Long,

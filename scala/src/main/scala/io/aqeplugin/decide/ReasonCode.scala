@@ -18,7 +18,8 @@ object ReasonTopic {
   * @param meaning
   *   one line for users
   */
-final case class ReasonCode private (name: String, topic: ReasonTopic, meaning: String) extends Named {
+final class ReasonCode private (val name: String, val topic: ReasonTopic, val meaning: String) extends Named with Serializable {
+  private def readResolve(): AnyRef = ReasonCode.fromName(name).getOrElse(this)
   override def toString: String = name
 }
 

@@ -82,7 +82,7 @@ private[exec] final class FilterBuild(
 
   private def fromShuffle(most: FilterLimits): BuiltFilter = {
     val ofRows = coder // a task gets this and nothing else
-    val parts = child.execute().mapPartitions(rows => Iterator.single(JavaBytes.write(collect(rows, ofRows, most))))
+    val parts = child.execute().mapPartitions(rows => Iterator.single(MergeTree.written(collect(rows, ofRows, most))))
     val count = parts.getNumPartitions
     val merged = if (count == 0) collect(Iterator.empty, ofRows, most) else MergeTree.merged(parts, MergeTree.driverParts(most))
     finish(merged, math.max(1, count), merged.addedKeys)

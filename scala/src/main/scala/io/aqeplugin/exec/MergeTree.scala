@@ -39,9 +39,12 @@ private[exec] object MergeTree {
     } else {
       val groups = (count + FanIn - 1) / FanIn
       val grouped = parts.mapPartitionsWithIndex((i, part) => part.map(i % groups -> _)).partitionBy(new HashPartitioner(groups))
-      narrowed(grouped.mapPartitions(group => Iterator.single(JavaBytes.write(merge(group.map(_._2))))), most)
+      narrowed(grouped.mapPartitions(group => Iterator.single(written(merge(group.map(_._2))))), most)
     }
   }
+
+  /** A part in the form in which it travels. */
+  def written(part: PartialFilter): Array[Byte] = JavaBytes.write(part, part.sizeBytes)
 
   private def merge(parts: Iterator[Array[Byte]]): PartialFilter = {
     val decoded = parts.map(JavaBytes.read[PartialFilter])

@@ -48,7 +48,7 @@ object FilterLadder {
     math.max(exactKeys(limits), ExactSet.keysWithin(bytes))
   }
 
-  /** Largest stored part, without its header. */
+  /** Bytes that the codes of the largest part take. */
   def partBytes(limits: FilterLimits): Long =
     math.max(
       partExactKeys(limits).toLong * java.lang.Long.BYTES,

@@ -25,6 +25,14 @@ final case class PartialFilter private[filters] (
     private[filters] val state: KeyState
 ) {
 
+  /** What its codes take as bytes. */
+  def sizeBytes: Long = state match {
+    case KeyState.Refused(_)     => 0
+    case KeyState.Exact(codes)   => codes.length.toLong * java.lang.Long.BYTES
+    case KeyState.Bitmap(bitmap) => bitmap.sizeBytes
+    case KeyState.Bloom(words)   => words.length.toLong * java.lang.Long.BYTES
+  }
+
   /** The filter, or why there is none.
     *
     * With fewer keys than expected, the filter is smaller than `limits` allow, and perhaps of another kind.

@@ -20,7 +20,7 @@ final case class FilterOutcome(
     ) rowsUnchecked: Long,
     @Told(doc = "memory of the filter", unit = "bytes") filterBytes: Long,
     @Told(doc = "duration of the filter build", unit = "millis") buildMillis: Long,
-    @Told(doc = "time from the plan's start until the scan had its filters", unit = "millis") waitMillis: Long,
+    @Told(doc = "time from the query's start until the scan had its filters", unit = "millis") waitMillis: Long,
     @Told(doc = "build rows with a key", unit = "rows") keys: Long,
     @Told(
       doc = "the first filter of the union that the filter is part of, whose rows are those of the union; null if it stands alone",

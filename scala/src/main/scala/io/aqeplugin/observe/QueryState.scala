@@ -32,6 +32,8 @@ final class QueryState(val executionId: Long) {
   private val wrongConf = new AtomicReference[Option[ConfError]](None)
   private val over = new AtomicReference[Option[Long]](None)
 
+  private val held = new LongAdder()
+  private val hashed = new LongAdder()
   private val reads = new ConcurrentHashMap[AnyRef, ReadOnce[_]]()
   private val agreed = new ConcurrentHashMap[AnyRef, Set[String]]()
   private val holds = new ConcurrentHashMap[QueryState.Hold, Int]()
@@ -114,17 +116,20 @@ final class QueryState(val executionId: Long) {
   /** The decision of a join, made by `decide` if there is none yet. */
   def decideOnce(joinId: String)(decide: => JoinDecision): JoinDecision = decision(joinId).getOrElse {
     val made = decide
-    joins.change(joinId)(_.decide(made, System.nanoTime()))._2.decision.getOrElse(made)
+    val (before, after) = joins.change(joinId)(_.decide(made, System.nanoTime()))
+    if (before.decision.isEmpty)
+      conf.foreach { known =>
+        held.add(MemoryBudget.heldBy(made, known.thresholds))
+        hashed.add(ShuffledHashChoice.heldBy(made, known.thresholds))
+      }
+    after.decision.getOrElse(made)
   }
 
   /** Bytes of the broadcasts and filters that the query holds by its decisions; none in mode observe, which carries none out. */
-  def heldBytes: Long = if (conf.exists(_.mode == Mode.Apply)) sumOfDecisions(MemoryBudget.heldBy) else 0L
+  def heldBytes: Long = if (conf.exists(_.mode == Mode.Apply)) held.sum else 0L
 
   /** Bytes that a task holds at most for the query's shuffled hash joins, all of which may be in one stage. */
-  def hashedBytes: Long = sumOfDecisions(ShuffledHashChoice.heldBy)
-
-  private def sumOfDecisions(bytes: (JoinDecision, Thresholds) => Long): Long =
-    conf.fold(0L)(known => decisions.map(bytes(_, known.thresholds)).sum)
+  def hashedBytes: Long = hashed.sum
 
   /** The wait of a join's probe side, begun by `begin` if there is none; none if the join is decided. */
   def waitOnce(joinId: String)(begin: => JoinWait): Option[JoinWait] = {
@@ -168,7 +173,7 @@ final class QueryState(val executionId: Long) {
         decision
     }
 
-  /** The decisions made from measured build sides; none once the joins have ended. */
+  /** The decisions made from measured build sides. */
   def decisions: Seq[JoinDecision] = joins.all.flatMap(_._2.decision)
 
   /** Records the scans that a join's keys reach in the plan that has it as `join`. */
