@@ -17,20 +17,13 @@ private[exec] object CompactedVectors {
 
   /** The vector classes of the batches of `scan`, if all of them can be compacted. */
   def classesOf(scan: SparkPlan): Option[Seq[String]] = scan match {
-    case files: FileSourceScanExec if files.output.forall(column => moves(column.dataType)) =>
+    case files: FileSourceScanExec if files.output.forall(column => moveOf(column.dataType).isDefined) =>
       files.vectorTypes.filter(_.forall(KnownClasses))
     case _ => None
   }
 
   private val KnownClasses: Set[String] =
     Set(classOf[OnHeapColumnVector], classOf[OffHeapColumnVector], classOf[ConstantColumnVector]).map(_.getName)
-
-  /** Whether it is known how a writable vector holds values of a type: all that keys may have, and lists and structs. */
-  private def moves(dataType: DataType): Boolean = dataType match {
-    case StructType(fields)        => fields.forall(field => moves(field.dataType))
-    case _: ArrayType | _: MapType => true
-    case other                     => KeyKind.of(other).isRight
-  }
 
   /** The first `count` rows at `positions`, which ascend, as rows 0, 1, … of a new batch of the same vectors. */
   def keep(batch: ColumnarBatch, positions: Array[Int], count: Int): ColumnarBatch = {
@@ -49,21 +42,32 @@ private[exec] object CompactedVectors {
     if (vector.hasNull) moveNulls(vector, positions, from, count)
     if (vector.hasDictionary) moveIds(vector.getDictionaryIds, positions, from, count)
     else
-      vector.dataType match {
-        case StructType(fields) => fields.indices.foreach(field => move(vector.getChild(field), positions, from, count))
-        case BooleanType        => moveBooleans(vector, positions, from, count)
-        case ByteType           => moveBytes(vector, positions, from, count)
-        case ShortType          => moveShorts(vector, positions, from, count)
-        case FloatType          => moveFloats(vector, positions, from, count)
-        case DoubleType         => moveDoubles(vector, positions, from, count)
-        case IntegerType | DateType | _: YearMonthIntervalType                       => moveInts(vector, positions, from, count)
-        case d: DecimalType if DecimalType.is32BitDecimalType(d)                     => moveInts(vector, positions, from, count)
-        case LongType | TimestampType | TimestampNTZType | _: DayTimeIntervalType    => moveLongs(vector, positions, from, count)
-        case d: DecimalType if DecimalType.is64BitDecimalType(d)                     => moveLongs(vector, positions, from, count)
-        case _: DecimalType | _: StringType | BinaryType | _: ArrayType | _: MapType => moveRuns(vector, positions, from, count)
-        case time if KeyKind.isTime(time)                                            => moveLongs(vector, positions, from, count)
-        case other => throw new IllegalStateException(s"${other.sql} cannot be compacted")
+      moveOf(vector.dataType) match {
+        case Some(move) => move(vector, positions, from, count)
+        case None       => throw new IllegalStateException(s"${vector.dataType.sql} cannot be compacted")
       }
+  }
+
+  private type Move = (WritableColumnVector, Array[Int], Int, Int) => Unit
+
+  /** How a writable vector moves values of a type; none if it is not known how it holds them. */
+  private def moveOf(dataType: DataType): Option[Move] = dataType match {
+    case StructType(fields) =>
+      Option.when(fields.forall(field => moveOf(field.dataType).isDefined)) { (vector, positions, from, count) =>
+        fields.indices.foreach(field => move(vector.getChild(field), positions, from, count))
+      }
+    case BooleanType                                                             => Some(moveBooleans)
+    case ByteType                                                                => Some(moveBytes)
+    case ShortType                                                               => Some(moveShorts)
+    case FloatType                                                               => Some(moveFloats)
+    case DoubleType                                                              => Some(moveDoubles)
+    case IntegerType | DateType | _: YearMonthIntervalType                       => Some(moveInts)
+    case d: DecimalType if DecimalType.is32BitDecimalType(d)                     => Some(moveInts)
+    case LongType | TimestampType | TimestampNTZType | _: DayTimeIntervalType    => Some(moveLongs)
+    case d: DecimalType if DecimalType.is64BitDecimalType(d)                     => Some(moveLongs)
+    case _: DecimalType | _: StringType | BinaryType | _: ArrayType | _: MapType => Some(moveRuns)
+    case time if KeyKind.isTime(time)                                            => Some(moveLongs)
+    case _                                                                       => None
   }
 
   // Once per row and column. A position is never before the place that it moves to, so nothing is read after it was overwritten.

@@ -12,7 +12,7 @@ import io.aqeplugin.decide._
   * waiting  a side has started, and the build side is not measured yet: the estimate and the build side are fixed,
   *          but for what other uses of its scans and its shuffle do
   * decided  the build side was measured: the decision is fixed, but the placement of its filters may change
-  * placed   the decision was returned for reporting, with the scans of its filters; it is returned only once
+  * reported the decision was returned for reporting, with the scans of its filters; it is returned only once
   * ended    the query has ended: nothing changes, and nothing is left to report
   * }}}
   * A state may be skipped. The transitions are pure. A transition that a state does not allow returns that state, so any thread may try any
@@ -41,7 +41,7 @@ final case class JoinLife private (
     begunWait: Option[JoinWait] = None,
     leftAlone: Option[JoinLife.LeftAlone] = None,
     decision: Option[JoinDecision] = None,
-    isPlaced: Boolean = false,
+    isReported: Boolean = false,
     isEnded: Boolean = false,
     filters: Map[String, PlacedFilter] = Map.empty,
     scans: Map[JoinId, Seq[ReachedScan]] = Map.empty,
@@ -123,11 +123,11 @@ final case class JoinLife private (
       copy(samples = ofScan.headOption.getOrElse(taken) +: others)
     }
 
-  /** Marks a decided join as placed, so that its decision is reported once. */
-  def place: JoinLife = if (unreportedDecision.isDefined) copy(isPlaced = true) else this
+  /** Marks a decided join as reported: its decision is returned once. */
+  def report: JoinLife = if (unreportedDecision.isDefined) copy(isReported = true) else this
 
   /** The decision, unless it was reported. */
-  def unreportedDecision: Option[JoinDecision] = decision.filterNot(_ => isPlaced || isEnded)
+  def unreportedDecision: Option[JoinDecision] = decision.filterNot(_ => isReported || isEnded)
 
   /** Ends the state with the query. */
   def end: JoinLife = if (isEnded) this else JoinLife(decision = decision, isEnded = true, filters = filters)

@@ -72,8 +72,10 @@ object KeyKind {
     * differently; strings of some collations are equal and differ in bytes.
     */
   def areTheSameWhenEqual(dataType: DataType): Boolean = of(dataType).exists {
-    case Floating | CollatedString(_) => false
-    case _                            => true
+    case Floating | CollatedString(_)                                      => false
+    case Integral | Date | Timestamp | Bool | Time | BinaryString | Binary => true
+    case ShortDecimal(_) | WideDecimal(_)                                  => true
+    case YearMonthInterval | DayTimeInterval                               => true
   }
 }
 

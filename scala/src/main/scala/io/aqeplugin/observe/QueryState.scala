@@ -159,7 +159,7 @@ final class QueryState(val executionId: Long) {
   def bytesRead(index: FileIndex, conditions: Seq[Expression])(read: => Option[Long]): Option[Long] = once((Same(index), conditions))(read)
 
   /** New decisions to report, whose filters now have their scans; each is returned once. */
-  def placeDecided(): Seq[JoinDecision] = joins.all.flatMap { case (id, _) => joins.change(id)(_.place)._1.unreportedDecision }
+  def reportDecided(): Seq[JoinDecision] = joins.all.flatMap { case (id, _) => joins.change(id)(_.report)._1.unreportedDecision }
 
   /** Leaves a join alone for now and returns the decision with the reason. `decide` runs again only when `by` has changed, because most
     * joins of a large plan stay the same while AQE re-plans. The decision counts if no other is made until the query ends.

@@ -23,7 +23,7 @@ private[rules] object ReportedDecisions {
       note(context.state, placement.label, applied, if (applied && placement.union.isDefined) ofUnion else reason)
     }
     filters.refused.foreach { case (placement, why) => note(context.state, placement.label, applied = false, why) }
-    context.state.placeDecided().foreach(DecisionLog.record(context.sparkContext, context.state, context.mode, _))
+    context.state.reportDecided().foreach(DecisionLog.record(context.sparkContext, context.state, context.mode, _))
   }
 
   /** The joins of some queries are only observed, whatever the conf says. */

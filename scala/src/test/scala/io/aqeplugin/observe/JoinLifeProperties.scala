@@ -33,7 +33,7 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     Gen.zip(Gen.oneOf("a", "b"), decision).map { case (by, made) => (life: JoinLife) => life.leaveAlone(LeftAlone(by, made)) },
     decision.map(made => (life: JoinLife) => life.decide(made, 0L)),
     filter.map(placed => (life: JoinLife) => life.noteFilter(placed)),
-    Gen.const((life: JoinLife) => life.place),
+    Gen.const((life: JoinLife) => life.report),
     Gen.const((life: JoinLife) => life.end)
   )
 
@@ -42,7 +42,7 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   private def age(life: JoinLife): Int =
     if (life.isEnded) 4
-    else if (life.isPlaced) 3
+    else if (life.isReported) 3
     else if (life.decision.isDefined) 2
     else if (life.isFixed) 1
     else 0
@@ -144,7 +144,7 @@ class JoinLifeProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("a decision is reported once: when its filters are placed, or at the end") {
     forAll(life) { life =>
-      assert(life.place.unreported(filterRan = false) == (if (life.decision.isDefined) None else life.unreported(filterRan = false)))
+      assert(life.report.unreported(filterRan = false) == (if (life.decision.isDefined) None else life.unreported(filterRan = false)))
       assert(life.end.unreported(filterRan = false).isEmpty)
     }
   }

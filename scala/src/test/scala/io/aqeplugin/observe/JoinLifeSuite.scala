@@ -33,7 +33,7 @@ class JoinLifeSuite extends AnyFunSuite {
   }
 
   test("filters are kept in all states, and none is added after the end") {
-    val ended = JoinLife.Unseen.noteFilter(placed).see(estimate(), sideRuns = true).decide(decision, nowNanos).place.end
+    val ended = JoinLife.Unseen.noteFilter(placed).see(estimate(), sideRuns = true).decide(decision, nowNanos).report.end
     assert(ended.filters.values.toSeq == Seq(placed))
     assert(ended.noteFilter(placed.copy(filterId = "late")) eq ended)
   }
@@ -53,7 +53,7 @@ class JoinLifeSuite extends AnyFunSuite {
       val state = new QueryState(1L)
       val decided = atOnce(i => state.decideOnce("join")(decision.copy(passRate = i / 8.0)))
       assert(decided.distinct.size == 1)
-      assert(atOnce(_ => state.placeDecided()).flatten == decided.take(1))
+      assert(atOnce(_ => state.reportDecided()).flatten == decided.take(1))
       assert(state.endJoins().isEmpty)
     }
   }
