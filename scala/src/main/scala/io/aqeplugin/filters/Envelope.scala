@@ -20,7 +20,7 @@ private[filters] object Envelope {
   private final val Magic = 0x46455141 // "AQEF" read as a little-endian number
   private final val Version: Short = 1
   private final val HeaderBytes = 12
-  private final val ChecksumBytes = 4
+  final val ChecksumBytes = 4
   private final val Least = HeaderBytes + ChecksumBytes
 
   /** @param put writes exactly `payloadBytes` bytes */
@@ -67,7 +67,8 @@ private[filters] object Envelope {
       longs
     }
 
-  private def checksum(bytes: Array[Byte]): Int = {
+  /** CRC32C of all but the last four bytes. */
+  def checksum(bytes: Array[Byte]): Int = {
     val crc = new CRC32C
     crc.update(bytes, 0, bytes.length - ChecksumBytes)
     crc.getValue.toInt

@@ -34,10 +34,8 @@ private[aqeplugin] object JavaBytes {
     *   the bytes are not those of a value. A filter of damaged keys would drop rows that have a partner.
     */
   def read[A](bytes: Array[Byte]): A = {
-    val length = bytes.length - ChecksumBytes
-    val checksum = new CRC32C
-    if (length >= 0) checksum.update(bytes, 0, length)
-    if (length < 0 || checksum.getValue.toInt != ByteBuffer.wrap(bytes, length, ChecksumBytes).getInt)
+    val length = bytes.length - Envelope.ChecksumBytes
+    if (length < 0 || Envelope.checksum(bytes) != ByteBuffer.wrap(bytes, length, Envelope.ChecksumBytes).getInt)
       throw new IOException(s"${bytes.length} bytes of a part are damaged")
     // By the loader of the plugin's jar, whatever called.
     val in = new ObjectInputStream(new ByteArrayInputStream(bytes, 0, length)) {
@@ -47,5 +45,4 @@ private[aqeplugin] object JavaBytes {
   }
 
   private final val OverheadBytes = 1024L
-  private final val ChecksumBytes = 4
 }

@@ -1,6 +1,6 @@
 package io.aqeplugin.limit
 
-import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
+import java.util.concurrent.ConcurrentLinkedQueue
 
 import scala.jdk.CollectionConverters._
 
@@ -8,25 +8,23 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.execution.SparkPlan
 
 import io.aqeplugin.decide.ReasonCode
-import io.aqeplugin.observe.{QueryPart, QueryState, ReadOnce}
+import io.aqeplugin.observe.QueryState
 
 /** What the limits of one query have found and decided. Thread-safe.
   *
   * The first search for an equal limit over the same files counts for all: a query that refers to a limit twice relies on AQE to reuse the
   * rows of the one for the other, and AQE does so only if both read the same files. Another search may know more footers.
   */
-final class LimitsOfQuery {
+final class LimitsOfQuery(state: QueryState) {
   import LimitsOfQuery.{OfFiles, Top}
 
   private val limits = new ConcurrentLinkedQueue[DecidedLimit]()
-  private val fewest = new ConcurrentHashMap[OfFiles, ReadOnce[(LimitFacts, FileChoice)]]()
-  private val tops = new ConcurrentHashMap[OfFiles, ReadOnce[Top]]()
 
   def fewestOnce(limit: OfFiles)(search: => (LimitFacts, FileChoice)): (LimitFacts, FileChoice) =
-    fewest.computeIfAbsent(limit, _ => new ReadOnce(search)).found
+    state.once(limit)(search)
 
   /** The same for a sorted limit. */
-  def topOnce(limit: OfFiles)(search: => Top): Top = tops.computeIfAbsent(limit, _ => new ReadOnce(search)).found
+  def topOnce(limit: OfFiles)(search: => Top): Top = state.once(limit)(search)
 
   def note(limit: DecidedLimit): Unit = { val _ = limits.add(limit) }
 
@@ -35,11 +33,9 @@ final class LimitsOfQuery {
 }
 
 object LimitsOfQuery {
-  private val part = new QueryPart(new LimitsOfQuery)
+  def apply(state: QueryState): LimitsOfQuery = state.once(LimitsOfQuery)(new LimitsOfQuery(state))
 
-  def apply(state: QueryState): LimitsOfQuery = state.part(part)
-
-  /** A limit in its canonical form, with all files of its scan. */
+  /** A limit in its canonical form, sorted or not, with all files of its scan. */
   final case class OfFiles(limit: SparkPlan, files: Seq[Path])
 
   /** What a sorted limit found, or why nothing. */

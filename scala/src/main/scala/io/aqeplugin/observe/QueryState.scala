@@ -34,7 +34,7 @@ final class QueryState(val executionId: Long) {
 
   private val held = new LongAdder()
   private val hashed = new LongAdder()
-  private val reads = new ConcurrentHashMap[AnyRef, ReadOnce[_]]()
+  private val reads = new ConcurrentHashMap[AnyRef, QueryState.Read[_]]()
   private val agreed = new ConcurrentHashMap[AnyRef, Set[String]]()
   private val holds = new ConcurrentHashMap[QueryState.Hold, Int]()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
@@ -140,8 +140,9 @@ final class QueryState(val executionId: Long) {
   /** Changes the wait of a join's probe side, unless it is over; returns the wait. */
   def changeWait(joinId: String)(change: JoinWait => JoinWait): Option[JoinWait] = joins.change(joinId)(_.changeWait(change))._2.begunWait
 
-  private def once[A](what: AnyRef)(read: => A): A =
-    reads.computeIfAbsent(what, _ => new ReadOnce(read)).asInstanceOf[ReadOnce[A]].found
+  /** What is found once in the query, by the first `read` for an equal key. Of one key, each call is for the same type. */
+  private[aqeplugin] def once[A](what: AnyRef)(read: => A): A =
+    reads.computeIfAbsent(what, _ => new QueryState.Read(read)).asInstanceOf[QueryState.Read[A]].found
 
   def knowsTable(table: AnyRef): Boolean = reads.containsKey(Same(table))
 
@@ -229,9 +230,6 @@ final class QueryState(val executionId: Long) {
   def noteFilter(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.noteFilter(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)
 
-  /** What another room keeps of the query, begun when it is first asked for. */
-  def part[A](of: QueryPart[A]): A = once(of)(of.begin())
-
   /** The line of EXPLAIN for a join, empty at first. It is written when EXPLAIN asks: planning would write it for nothing. */
   def explainLine(joinId: String): AtomicReference[() => String] =
     explainLines.computeIfAbsent(joinId, _ => new AtomicReference(() => ""))
@@ -294,4 +292,9 @@ object QueryState {
     *   the exchanges in their canonical form
     */
   final case class Hold(joinId: String, columns: Seq[ExprId], starting: Set[SparkPlan])
+
+  /** What is read when it is first asked for, outside the map. */
+  final private class Read[A](read: => A) {
+    lazy val found: A = read
+  }
 }
