@@ -120,7 +120,7 @@ class AqePlugin:
     def decisions(self) -> DataFrame:
         """The joins of the application's latest queries, one a row, as of when the frame is run.
 
-        ``docs/decisions-table.md`` lists the columns.
+        ``docs/reference/decisions.md`` lists the columns.
 
         Examples:
             >>> "choice" in aqe.decisions().columns

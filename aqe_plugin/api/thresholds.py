@@ -85,7 +85,7 @@ def _written(value: object) -> str:
 
 
 class SessionThresholds(Shown, ThresholdFields):
-    """Every threshold of the session by its name; units and ranges are those of ``docs/configuration.md``.
+    """Every threshold of the session by its name; units and ranges are those of ``docs/reference/configuration.md``.
 
     An attribute that is set stays set until the session ends or :meth:`reset`; ``AqePlugin.override`` sets several for
     a while. A query uses the values it was first planned with.

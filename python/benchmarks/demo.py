@@ -208,7 +208,7 @@ def _show_places(places: Places, plots: list[Path], dataset: Dataset, console: C
         (f"{command_line} run {places.events} --no-checkpoint --port 9417", "the same for Prometheus"),
         (f"{command_line} check --run", "whether this machine is ready for your own job"),
         ("make bench SF=10 QUERIES=q93,q50", "other queries and scales"),
-        ("docs/configuration.md", "every conf key"),
+        ("docs/reference/configuration.md", "every conf key"),
     ):
         console.print(f"  {command}\n      {what}", highlight=False, soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""The table of alerts in docs/operations/alerts.md."""
+"""The table of alerts in docs/troubleshoot.md."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from monitoring.prometheus_rule import prometheus_rule
 
 __all__ = ["generated_files"]
 
-_METRICS = Path("docs/operations/metrics.md")
-_ALERTS = Path("docs/operations/alerts.md")
+_METRICS = Path("docs/reference/metrics.md")
+_ALERTS = Path("docs/troubleshoot.md")
 _DASHBOARDS = Path("deploy/grafana/dashboards")
 _RULES = Path("deploy/prometheus/rules")
 _PROMETHEUS_RULE = Path("deploy/kubernetes/overlays/prometheus-operator/prometheus-rule.yaml")

@@ -1,4 +1,4 @@
-"""The table of metrics in docs/operations/metrics.md."""
+"""The table of metrics in docs/reference/metrics.md."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _STOP_SECONDS = 20
 def history_server(logs: Path, folder: Path, applications: int) -> Iterator[str]:
     """Its address, once it lists that many applications; its own log in ``folder``.
 
-    It gets the jar as ``docs/operations/spark-ui.md`` says, and no conf but the folder of the logs.
+    It gets the jar as ``docs/monitor.md`` says, and no conf but the folder of the logs.
     """
     home = Path(pyspark.__file__).parent
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -46,7 +46,7 @@ QUALITY = Dashboard(
             (
                 bars_by(
                     "Of the choice",
-                    "docs/how-it-decides.md has an example of each code.",
+                    "docs/reference/reasons.md has an example of each code.",
                     metrics.DECISIONS,
                     "choice",
                     "reason",

@@ -1,7 +1,7 @@
 """Whole rollouts on simulated fleets, looked at once a day, with late logs, failures and logs that are deleted.
 
 Seeds are fixed. ``make bench-rollouts`` has more trials and cases;
-its figures are in ``docs/operations/rollout-statistics.md``.
+its figures are in ``docs/results.md``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ package io.aqeplugin.conf
 /** Every conf key of the plugin, with its default and its range. Nothing else defines a key.
   *
   * A query reads the keys of [[PerSession]] from its session conf once, when it is first planned. `make docs` generates
-  * `docs/configuration.md` and the table that the Python half reads from [[All]].
+  * `docs/reference/configuration.md` and the table that the Python half reads from [[All]].
   */
 object AqeConf {
   val Prefix = "spark.aqePlugin."

@@ -6,7 +6,7 @@ import org.apache.spark.sql.types._
 
 import io.aqeplugin.filters._
 
-/** Nanoseconds for one row of a check, as docs/benchmarks-filters.md measured them.
+/** Nanoseconds for one row of a check, as docs/results.md measured them.
   *
   * They are constants because they order the filters of a scan ([[ProbeOrder]]), and a task that runs again must give the same rows. They
   * need to be right within a factor.

@@ -41,7 +41,7 @@ object Faults {
   def unknownKey(key: String): Unit =
     if (isNew(key)) log.warn(
       s"aqe-plugin: $key is not a key of the plugin and is ignored. AqePlugin(spark).check(), and `aqe-plugin check` for a conf file, name the " +
-        "nearest key; docs/configuration.md lists all."
+        "nearest key; docs/reference/configuration.md lists all."
     )
 
   /** Logs an invalid canary of the application's conf. It does not count as a fault: nothing is tried. */

@@ -10,7 +10,7 @@ import io.aqeplugin.conf.{Mode, TrialArm}
 import io.aqeplugin.decide._
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
-/** The columns of `aqe_decisions()`: names, types, units and meaning. `docs/decisions-table.md` is generated from them. */
+/** The columns of `aqe_decisions()`: names, types, units and meaning. `docs/reference/decisions.md` is generated from them. */
 object DecisionColumns {
   import TableColumns._
 

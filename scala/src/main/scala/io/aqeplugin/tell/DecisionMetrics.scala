@@ -11,7 +11,7 @@ import io.aqeplugin.metrics.{Faults, GaugeMetric, MetricList}
 import io.aqeplugin.observe.{FilterOutcome, QueryStates}
 
 /** The driver's metrics in Spark's own metrics system, under `plugin.io.aqeplugin.AqePlugin`, counted since its JVM started.
-  * `docs/operations/metrics.md` is generated from this file. The executors' metrics are in [[io.aqeplugin.exec.ExecutorMetrics]].
+  * `docs/reference/metrics.md` is generated from this file. The executors' metrics are in [[io.aqeplugin.exec.ExecutorMetrics]].
   */
 object DecisionMetrics extends MetricList {
   private val decisions = family("decisions.", "choice", Strategy.All, "joins")("joins decided, by decision")

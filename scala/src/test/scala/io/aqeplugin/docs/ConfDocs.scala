@@ -8,7 +8,7 @@ import io.aqeplugin.conf.AqeConf._
 /** The conf keys as a page for users and as a table for the Python half. */
 object ConfDocs {
 
-  lazy val Markdown: GeneratedFile = GeneratedFile("docs/configuration.md", markdown)
+  lazy val Markdown: GeneratedFile = GeneratedFile("docs/reference/configuration.md", markdown)
   lazy val Table: GeneratedFile = GeneratedFile.json("aqe_plugin/conf/conf_table.json") { root =>
     val keys = root.put("schemaVersion", 1).putArray("keys")
     AqeConf.All.foreach(entry => describe(entry, keys.addObject()))

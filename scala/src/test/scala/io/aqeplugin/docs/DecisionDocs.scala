@@ -6,9 +6,9 @@ import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 import io.aqeplugin.tell.DecisionJson
 
-/** The generated parts of `docs/how-it-decides.md`, and the reason codes for the Python half. */
+/** The generated parts of `docs/reference/reasons.md`, and the reason codes for the Python half. */
 object DecisionDocs {
-  private val Page = "docs/how-it-decides.md"
+  private val Page = "docs/reference/reasons.md"
 
   lazy val All: Seq[Generated] = Seq(
     GeneratedSection(Page, "coefficients", coefficients),

@@ -8,7 +8,7 @@ import io.aqeplugin.tell.{DecisionColumns, LimitColumns, PredicateColumns, Table
 
 /** Generates the page with the columns of `aqe_decisions()`. */
 object DecisionsTableDocs {
-  lazy val File: GeneratedFile = GeneratedFile("docs/decisions-table.md", page)
+  lazy val File: GeneratedFile = GeneratedFile("docs/reference/decisions.md", page)
 
   /** Questions and the queries that answer them. A test runs the queries. */
   val Examples: Seq[(String, String)] = Seq(

@@ -3,10 +3,10 @@ package io.aqeplugin.docs
 import io.aqeplugin.exec.ExecutorMetrics
 import io.aqeplugin.tell.DecisionMetrics
 
-/** The names in Spark's own metrics system, for `docs/operations/metrics.md`. */
+/** The names in Spark's own metrics system, for `docs/reference/metrics.md`. */
 object MetricDocs {
   lazy val Section: GeneratedSection = GeneratedSection(
-    "docs/operations/metrics.md",
+    "docs/reference/metrics.md",
     "spark metrics",
     MarkdownTable(
       Seq("Name", "Where", "Type", "Unit", "Meaning"),

@@ -3,7 +3,7 @@ package io.aqeplugin.docs
 import io.aqeplugin.decide.ReasonCode
 import io.aqeplugin.decide.ReasonCode._
 
-/** An example of each reason, for `docs/how-it-decides.md`. */
+/** An example of each reason, for `docs/reference/reasons.md`. */
 object ReasonExamples {
 
   def of(code: ReasonCode): String = code match {
