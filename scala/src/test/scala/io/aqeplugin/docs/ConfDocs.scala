@@ -55,7 +55,7 @@ object ConfDocs {
     val prices =
       """## Prices
         |
-        |`aqe-plugin calibrate` measures them on your cluster, and `aqe-plugin recommend` learns from your event logs. [How it decides](how-it-decides.md) has the formula.
+        |`aqe-plugin calibrate` measures them on your cluster, and `aqe-plugin recommend` learns from your event logs. [Prices](reasons.md#the-price) has the formula.
         |
         |""".stripMargin
     val internal =
