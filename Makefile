@@ -315,6 +315,10 @@ $(VENV)/.wheel: pyproject.toml $(PINS) | $(BIN)/python
 	@project/timed "what builds a wheel" .build/setup/build.log $(INSTALL) build
 	@touch $@
 
+$(VENV)/.site: pyproject.toml $(PINS) | $(BIN)/python
+	@project/timed "what builds the site" .build/setup/site.log $(INSTALL) --editable '.[site]'
+	@touch $@
+
 .PHONY: prerequisites
 prerequisites:
 	@project/prerequisites
@@ -323,6 +327,17 @@ prerequisites:
 docs: prerequisites venv ## rewrite the documentation, tables and dashboards that are generated from the code
 	$(SBT) "spark41/Test/runMain io.aqeplugin.docs.GeneratedFiles ."
 	$(BIN)/python -m monitoring .
+
+.PHONY: site
+site: $(VENV)/.site ## the documentation as a site that needs no server and no network, into .build/site; a link that leads nowhere fails it
+	@rm -rf .build/site .build/site-doctrees
+	mermaid="$$(project/mermaid)" && $(BIN)/python -m site_pages "$$mermaid" .build/site-pages
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c python/site_pages -d .build/site-doctrees .build/site-pages .build/site
+	@echo "Open .build/site/index.html in a browser."
+
+.PHONY: test-site
+test-site: venv site ## the site in a real browser, as wide as a desk's screen and as a phone's
+	$(PYTEST) tests/site/on_site.py
 
 .PHONY: clean
 clean: ## remove everything that was built; the TPC-DS data in .build/tpcds stays

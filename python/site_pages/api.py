@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Iterator
 from importlib import import_module
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
-from sphinx.pycode import ModuleAnalyzer
-
 import aqe_plugin
-from aqe_plugin import errors, events
+from aqe_plugin import events
+from aqe_plugin.events import model
 
 __all__ = ["API_PAGES"]
 
 _FOLDER = "reference/api"
 
 
-def _described(package: ModuleType, name: str, docs: dict[tuple[str, str], list[str]]) -> str:
+def _described(package: ModuleType, name: str, docs: dict[str, str]) -> str:
     """What has Sphinx document ``name`` of ``package``; ``docs`` has the docstrings of names of plain values."""
     found = getattr(package, name)
     full = f"{package.__name__}.{name}"
@@ -28,11 +29,21 @@ def _described(package: ModuleType, name: str, docs: dict[tuple[str, str], list[
         return f".. {kind}:: {full}\n   :members:\n"
     if inspect.isroutine(found):
         return f".. autofunction:: {full}\n"
-    text = " ".join(docs.get(("", name), []))
+    text = docs.get(name, "")
     value = f"   :value: {_shown(found)}\n" if name != "__version__" else ""
     # The words that the package itself offers too are described, and found, there.
     again = "   :no-index:\n" if package is events and name in aqe_plugin.__all__ else ""
     return f".. py:currentmodule:: {package.__name__}\n\n.. py:data:: {name}\n{value}{again}\n   {text}\n"
+
+
+def _docs_of_names(module: ModuleType) -> dict[str, str]:
+    """Name → the text below its assignment."""
+    body = ast.parse(inspect.getsource(module)).body
+    docs = {}
+    for assigned, below in pairwise(body):
+        if isinstance(assigned, ast.Assign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            docs[ast.unparse(assigned.targets[0])] = str(below.value.value)
+    return docs
 
 
 def _shown(value: object) -> str:
@@ -50,12 +61,15 @@ def _page(title: str, parts: Iterator[tuple[str, list[str]]]) -> str:
 
 
 def _interface() -> Iterator[tuple[str, list[str]]]:
-    docs = ModuleAnalyzer.for_module("aqe_plugin.events.model").find_attr_docs()
-    docs["", "__version__"] = ["The version of this package, which is that of the jars it carries."]
+    docs = _docs_of_names(model)
+    docs["__version__"] = "The version of this package, which is that of the jars it carries."
     yield "", [".. automodule:: aqe_plugin\n"]
     for name in aqe_plugin.__all__:
         yield f"`{name}`", [_described(aqe_plugin, name, docs)]
-    yield "What its methods give back", [_described(import_module(one.__module__), one.__name__, {}) for one in _given()]
+    yield (
+        "What its methods give back",
+        [_described(import_module(one.__module__), one.__name__, {}) for one in _given()],
+    )
 
 
 def _given() -> list[type[Any]]:
@@ -69,11 +83,14 @@ def _given() -> list[type[Any]]:
 
 
 def _events() -> Iterator[tuple[str, list[str]]]:
-    docs = ModuleAnalyzer.for_module("aqe_plugin.events.model").find_attr_docs()
+    docs = _docs_of_names(model)
     yield "", [".. automodule:: aqe_plugin.events\n"]
     public = [name for name, value in vars(events).items() if not name.startswith("_") and _is_documented(value)]
     for heading, classes in (("Words", False), ("Values", True)):
-        yield heading, [_described(events, name, docs) for name in public if inspect.isclass(vars(events)[name]) is classes]
+        yield (
+            heading,
+            [_described(events, name, docs) for name in public if inspect.isclass(vars(events)[name]) is classes],
+        )
 
 
 def _is_documented(value: object) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from docutils import nodes
 
 project = "aqe-plugin"
-copyright = "the authors of aqe-plugin, Apache License 2.0"
+project_copyright = "the authors of aqe-plugin, Apache License 2.0"
 release = version = Path(__file__).resolve().parents[2].joinpath("aqe_plugin", "VERSION").read_text().strip()
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]

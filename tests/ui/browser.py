@@ -19,9 +19,9 @@ class Browser:
 
     program: Path
 
-    def open(self, url: str) -> Page:
-        """The page as it stands once it is loaded and its scripts have run."""
-        return read_page(self._run("--dump-dom", url))
+    def open(self, url: str, *flags: str) -> Page:
+        """The page as it stands once it is loaded and its scripts have run; ``flags`` are Chromium's."""
+        return read_page(self._run(*flags, "--dump-dom", url))
 
     def screenshot(self, url: str, target: Path, *, width: int, height: int) -> None:
         self._run(f"--screenshot={target}", f"--window-size={width},{height}", "--hide-scrollbars", url)
