@@ -41,7 +41,7 @@ html_title = f"aqe-plugin {version}"
 templates_path = ["theme"]
 html_static_path = ["theme/static"]
 html_css_files = ["site.css"]
-html_js_files = ["found.js"]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_sidebars = {"**": ["site-navigation"]}
 html_copy_source = False
 html_show_sourcelink = False
@@ -60,11 +60,16 @@ _KINDS = {"note": nodes.note, "tip": nodes.tip, "warning": nodes.warning}
 
 
 def _prepare(app: Any, doctree: Any) -> None:
-    """Draws diagrams, and shows a quote that begins with ``**Note**`` or the like as one."""
+    """Draws diagrams, words docstrings as they are, and shows a quote that begins with ``**Note**`` as a note."""
     for block in list(doctree.findall(nodes.literal_block)):
         if block.get("language") == "mermaid":
             drawing = f'<pre class="mermaid">{html.escape(block.astext())}</pre>'
             block.replace_self(nodes.raw("", drawing, format="html"))
+    for field in doctree.findall(nodes.field_name):
+        if field.astext() == "Variables":
+            field.children = [nodes.Text("Attributes")]
+    for dash in [text for text in doctree.findall(nodes.Text) if text.astext() == " -- "]:
+        dash.parent.replace(dash, nodes.Text(" \N{EN DASH} "))
     for quote in list(doctree.findall(nodes.block_quote)):
         if (kind := _kind_taken_off(quote)) is not None:
             quote.replace_self(kind("", *quote.children))

@@ -77,6 +77,11 @@ def test_the_search_finds_a_reason(by: str, browser: Browser, site: Path, addres
     assert any(urlsplit(link).path.endswith("reference/reasons.html") for link in _results(page.links)), page.text
 
 
+def test_who_comes_from_the_search_sees_what_was_searched_for(browser: Browser, address: str) -> None:
+    (page,) = look_at(browser, address, ["reference/reasons.html?highlight=not_worth_waiting"], 1280)
+    assert page.marked
+
+
 def _results(links: dict[str, str]) -> list[str]:
     """Links that the search made: those of the navigation have no words to show on the page."""
     listed = {entry.title for entries in NAVIGATION.values() for entry in entries}

@@ -11,6 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import NamedTuple
+from urllib.parse import quote
 
 from tests.ui.browser import Browser
 
@@ -20,6 +21,10 @@ _PROBE = """<!doctype html><title>probe</title><pre id="seen"></pre><script>
 (async () => {
   const seen = [];
   const pause = () => new Promise((done) => setTimeout(done, 50));
+  const isDrawn = (drawing) => {
+    const svg = drawing.querySelector("svg:not([aria-roledescription=error])");
+    return svg !== null && [...svg.querySelectorAll("g")].some((part) => part.getBBox().width > 50);
+  };
   const query = new URLSearchParams(location.search);
   for (const page of JSON.parse(query.get("pages"))) {
     const frame = document.createElement("iframe");
@@ -32,11 +37,15 @@ _PROBE = """<!doctype html><title>probe</title><pre id="seen"></pre><script>
     const inside = frame.contentDocument;
     const drawings = [...inside.querySelectorAll("pre.mermaid")];
     for (let tries = 0; tries < 100 && !drawings.every((one) => one.querySelector("svg")); tries++) await pause();
+    for (let waited = 0; waited < 4; waited++) await pause();
+    const top = inside.querySelector(".highlighted")?.getBoundingClientRect().top ?? -1;
     const boxes = [inside.documentElement, inside.body, ...inside.querySelectorAll("main, main .bd-article-container")];
     seen.push({
       page, heading: inside.querySelector("h1")?.textContent ?? "",
       sideways: Math.max(...boxes.map((box) => box.scrollWidth - box.clientWidth)),
-      diagrams: drawings.length, drawn: drawings.filter((one) => one.querySelector("svg .node, svg .actor")).length,
+      marked: top > 0 && top < frame.height,
+      diagrams: drawings.length,
+      drawn: drawings.filter(isDrawn).length,
     });
     frame.remove();
   }
@@ -50,12 +59,14 @@ class Looked(NamedTuple):
 
     Attributes:
         sideways: so many pixels of it are seen only after scrolling sideways; a table or a block scrolls by itself.
+        marked: whether a word that was searched for is marked, and in sight.
         drawn: how many of its diagrams are drawn.
     """
 
     page: str
     heading: str
     sideways: float
+    marked: bool
     diagrams: int
     drawn: int
 
@@ -87,7 +98,7 @@ def served(folder: Path) -> Iterator[str]:
 
 def look_at(browser: Browser, address: str, pages: list[str], width: int, *flags: str) -> list[Looked]:
     """The pages, one after the other, by one process of the browser; ``flags`` are Chromium's."""
-    url = f"{address}/probe.html?width={width}&pages={json.dumps(pages, separators=(',', ':'))}"
+    url = f"{address}/probe.html?width={width}&pages={quote(json.dumps(pages))}"
     text = browser.open(url, "--virtual-time-budget=300000", *flags).text
     found = re.search(r"seen: (\[.*\])", text)
     assert found is not None, text

@@ -6,7 +6,13 @@
 
   async function draw() {
     const dark = document.documentElement.dataset.theme === "dark";
-    mermaid.initialize({ startOnLoad: false, securityLevel: "strict", theme: dark ? "dark" : "neutral" });
+    mermaid.initialize({
+      startOnLoad: false,
+      securityLevel: "strict",
+      deterministicIds: true, // others are of the time, and two diagrams of one millisecond would be drawn into one
+      theme: dark ? "dark" : "neutral",
+      flowchart: { wrappingWidth: 260 },
+    });
     for (const { element, source } of diagrams) {
       element.removeAttribute("data-processed");
       element.textContent = source;
