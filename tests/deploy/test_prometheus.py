@@ -18,7 +18,7 @@ from tests.deploy.prometheus_server import DEPLOY, PrometheusServer, promtool
 
 RULES = sorted((DEPLOY / "prometheus" / "rules").glob("*.yml"))
 RULE_TESTS = Path(__file__).with_name("alerts.test.yml")
-RUNBOOK = DEPLOY.parent / "docs" / "operations" / "alerts.md"
+RUNBOOK = DEPLOY.parent / "docs" / "troubleshoot.md"
 
 
 def rules(key: str) -> list[dict[str, Any]]:

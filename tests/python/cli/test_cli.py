@@ -375,7 +375,7 @@ def test_every_error_has_an_exit_code_that_help_and_manual_document(answer: Answ
     assert all(error.__doc__ for error in tree(AqePluginError))
     told = " ".join(answer("--help")[1].split())
     assert all(f"{code} {meaning}" in told for code, meaning in EXIT_CODES.items())
-    manual = (Path(__file__).parents[3] / "docs" / "operations" / "command-line.md").read_text(encoding="utf-8")
+    manual = (Path(__file__).parents[3] / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
     codes = re.findall(r"^\| (\d+) \|", manual.split("## Exit codes")[1], re.MULTILINE)
     assert list(map(int, codes)) == list(EXIT_CODES)
     for code, meaning in EXIT_CODES.items():
