@@ -21,10 +21,10 @@ exclude_patterns = ["files"]
 nitpicky = True
 nitpick_ignore_regex = [("py:(class|data|obj|exc)", ".*")]
 
-myst_enable_extensions = ["strikethrough"]
 myst_heading_anchors = 6
 myst_heading_slug_func = "site_pages.links.anchor"
-suppress_warnings = ["myst.strikethrough"]
+# A block may leave something out, or be of a language that has no colours.
+suppress_warnings = ["misc.highlighting_failure"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
