@@ -1,7 +1,7 @@
 """Tuning of a simulated fleet whose best thresholds are known: where it ends, and what it never does.
 
 Seeds are fixed: a failure here is a change of behaviour, not of luck. Numbers over more seeds are in
-``docs/tune.md``.
+``docs/results.md``.
 """
 
 from __future__ import annotations
