@@ -24,7 +24,7 @@ MADE_AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
 def packages(folder: Path) -> Path:
     """Wheel and sdist of the package with a jar of few bytes, made in ``folder``."""
     shutil.copytree(ROOT / "aqe_plugin", folder / "aqe_plugin", ignore=shutil.ignore_patterns("jars", "__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(ROOT / name, folder)
     (folder / JAR).parent.mkdir()
     (folder / JAR).write_bytes(b"a jar")

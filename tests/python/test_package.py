@@ -95,7 +95,7 @@ def test_the_wheel_carries_the_jars_the_tables_and_the_types(tmp_path: Path) -> 
     root = Path(aqe_plugin.__file__).parents[1]
     copy = tmp_path / "copy"
     copy.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         shutil.copy(root / name, copy)
     shutil.copytree(root / "aqe_plugin", copy / "aqe_plugin", ignore=shutil.ignore_patterns("jars", "__pycache__"))
     (copy / "aqe_plugin" / "jars").mkdir()
