@@ -47,7 +47,8 @@ object ConfDocs {
         |
         |Generated from `scala/src/main/scala/io/aqeplugin/conf/AqeConf.scala` by `make docs`; do not edit.
         |
-        |Every key but `canary.*` and `decisions.*` is a session conf: set it when the session is built, or change it between queries with `spark.conf.set` or `SET`.
+        |Every key but `canary.*` and `decisions.*` is a session conf: set it when the session is built, or change it between
+        |queries with `spark.conf.set` or `SET`. Which mode to begin with: [the mode](../switch-on.md#the-mode).
         |A bad value is reported with its key and the allowed range, and the query runs as if the plugin were off.
         |Sizes may have the suffix `k`, `m`, `g` or `t`.
         |
@@ -55,7 +56,8 @@ object ConfDocs {
     val prices =
       """## Prices
         |
-        |`aqe-plugin calibrate` measures them on your cluster, and `aqe-plugin recommend` learns from your event logs. [Prices](reasons.md#the-price) has the formula.
+        |`aqe-plugin calibrate` measures them on your cluster, and `aqe-plugin recommend` learns from your event logs.
+        |[Prices](reasons.md#the-price) has the formula.
         |
         |""".stripMargin
     val internal =
