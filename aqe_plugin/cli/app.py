@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from aqe_plugin.cli.calibrate import calibrate
 from aqe_plugin.cli.check import check
+from aqe_plugin.cli.compare import compare
 from aqe_plugin.cli.config import config
 from aqe_plugin.cli.install import history, install, rollback, uninstall
 from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
@@ -161,6 +162,9 @@ def explain(
     _report_skipped(skipped)
     if printed == 0:
         raise _no_decision(log, query, known, "" if known else first_undecided(log, conf))
+
+
+app.command(rich_help_panel=TRY)(compare)
 
 
 @app.command(rich_help_panel=INSTALL)

@@ -100,7 +100,7 @@ class Explained:
     def __init__(self, name: str, begun: threading.Event, turn: threading.Event) -> None:
         self._name, self._begun, self._turn = name, begun, turn
 
-    def explain(self) -> None:
+    def explain(self, _: bool) -> None:
         self._begun.set()
         self._turn.wait(9)
         sys.stdout.write(f"the plan\n== Extended Information (aqe-plugin) ==\n{self._name}\n")
