@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from aqe_plugin.events.queries import FILTERS_WITHOUT_EFFECT
 from aqe_plugin.pipeline.fingerprint import join_condition
 from aqe_plugin.tuning.run_scales import NO_COMPOSITE_BOUND
-from aqe_plugin.tuning.runs import FILTERS_WITHOUT_EFFECT, MIN_PASS_RATE
+from aqe_plugin.tuning.runs import MIN_PASS_RATE
 from aqe_plugin.tuning.spark_replay import with_decisions
 
 if TYPE_CHECKING:
