@@ -13,10 +13,10 @@ from aqe_plugin.api.same_rows import SIDES, Answers, RowsCompared, Side, compare
 from aqe_plugin.api.statement import first_line
 from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.errors import StatementError
-from aqe_plugin.events.join_option import carried_out
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.render.query_text import join_line, plain, query_summary
+from aqe_plugin.events.savings import is_changed
+from aqe_plugin.render.query_text import ROW_COLUMNS, plain, query_summary, rows_of
 
 # Of Student's distribution, for a 95 % interval; by degrees of freedom from 1 on. The last holds for all further ones.
 _STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
@@ -93,7 +93,7 @@ class Comparison(Shown):
     @property
     def changed(self) -> tuple[JoinStory, ...]:
         """The joins that ran otherwise, or with another filter, than Spark alone would have run them."""
-        return tuple(join for query in self.queries for join in query.joins if _is_changed(join))
+        return tuple(join for query in self.queries for join in query.joins if is_changed(join, "apply"))
 
     def _tables(self) -> tuple[Table, ...]:
         rows = Table(f"{_WORDS[self.rows.verdict]}: {self.rows.found}", notes=self.rows.examples)
@@ -110,8 +110,10 @@ class Comparison(Shown):
     def _changes(self) -> Table:
         joins = sum(len(query.joins) for query in self.queries)
         heading = f"{len(self.changed)} of {joins} joins changed" if joins else "No join was decided"
-        lines = (*(plain(join_line(join)) for join in self.changed), *self.applied)
-        return Table(heading, notes=(*lines, *(plain(query_summary(query)) for query in self.queries)))
+        changed = (replace(one, joins=self.changed, limits=(), predicates=()) for one in self.queries[:1])
+        rows = tuple((chosen, what, why) for query in changed for chosen, _, what, why in rows_of(query))
+        notes = (*self.applied, *(plain(query_summary(query)) for query in self.queries))
+        return Table(heading, ROW_COLUMNS, rows, notes)
 
 
 def compare(query: ComparedQuery, runs: int, progress: Callable[[str], object]) -> Comparison:
@@ -157,12 +159,6 @@ def gain_of(off: Sequence[float], apply: Sequence[float]) -> Gain:
         return Gain(math.exp(middle), None)
     reach = _STUDENT[min(freedom, len(_STUDENT)) - 1] * statistics.stdev(ratios) / math.sqrt(len(ratios))
     return Gain(math.exp(middle), (math.exp(middle - reach), math.exp(middle + reach)))
-
-
-def _is_changed(join: JoinStory) -> bool:
-    decision, of_spark = join.decision, join.decision.facts.spark_strategy
-    made = carried_out(of_spark, decision.choice, decision.build_filter)
-    return made != carried_out(of_spark, "leave_to_spark", False)
 
 
 def _in_words(gain: Gain) -> str:

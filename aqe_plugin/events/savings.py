@@ -300,7 +300,7 @@ def effect_of(story: QueryStory) -> Effect:
         queries=1,
         failed=int(story.error is not None),
         joins=len(story.joins),
-        changed=sum(_is_changed(join, story.mode) for join in story.joins),
+        changed=sum(is_changed(join, story.mode) for join in story.joins),
         errors=max(0, ended.errors) if ended is not None else 0,
         missing=max(0, ended.planned - ended.applied) if ended is not None else 0,
     )
@@ -323,13 +323,14 @@ def predicted_saving(join: JoinStory, mode: Mode) -> float | None:
     return saved_millis(prices, join.decision.facts.spark_strategy, _option(join, mode))
 
 
-def _option(join: JoinStory, mode: Mode) -> JoinOption | None:
-    return join.ran_as(mode) if mode == "apply" else taken_by(join.decision)
-
-
-def _is_changed(join: JoinStory, mode: Mode) -> bool:
+def is_changed(join: JoinStory, mode: Mode) -> bool:
+    """Whether the join ran or, in mode observe, would have run otherwise than by Spark itself."""
     option = _option(join, mode)
     return option is not None and option != join.ran_as("observe")
+
+
+def _option(join: JoinStory, mode: Mode) -> JoinOption | None:
+    return join.ran_as(mode) if mode == "apply" else taken_by(join.decision)
 
 
 def _of_join(join: JoinStory, mode: Mode) -> Effect:
@@ -350,7 +351,7 @@ def _of_join(join: JoinStory, mode: Mode) -> Effect:
         saved_millis=max(0.0, saved or 0.0),
         lost_millis=max(0.0, -(saved or 0.0)),
         dearer=int((saved or 0.0) < 0),
-        unpriced=int(saved is None and _is_changed(join, mode)),
+        unpriced=int(saved is None and is_changed(join, mode)),
         idle_filters=idle,
         vain_waits=int(in_vain),
         vain_millis=_positive(wait.waited_millis) if wait is not None and in_vain else 0.0,

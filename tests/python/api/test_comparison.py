@@ -229,7 +229,7 @@ def test_a_gain_lies_in_its_interval_and_turns_over_with_its_sides(pairs: list[t
 def test_a_comparison_shows_rows_seconds_gain_and_the_joins_that_changed() -> None:
     joins = (*STORY.joins, JoinStory(LEFT, (), ()))
     found = compared(Sides([(1,)], [(1,)], joins=joins))
-    shown = repr(found)
+    shown = " ".join(repr(found).split())
     assert len(found.changed) == 1
     for part in (
         "Rows equal: 1 row, compared by a checksum of every column, doubles to seven digits, in any order",

@@ -240,7 +240,7 @@ def test_savings_do_not_depend_on_the_order_of_queries(stories: list[QueryStory]
 
 
 @given(st.from_type(QueryStory))
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_story_has_finite_savings_that_are_not_negative(found: QueryStory) -> None:
     savings = savings_of([found, found])
     assert isinstance(savings, Savings)

@@ -134,7 +134,7 @@ def test_a_bar_has_a_width_within_its_plot(lengths: list[float]) -> None:
 
 
 @given(st.from_type(QueryStory), st.text())
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_a_page_of_any_history_has_no_element_of_a_log_and_loads_nothing(story: QueryStory, source: str) -> None:
     savings = savings_of([story])
     made = opened(page_head(head_of(savings, source), savings, source) + query_details(story) + PAGE_END)
@@ -143,6 +143,6 @@ def test_a_page_of_any_history_has_no_element_of_a_log_and_loads_nothing(story: 
 
 
 @given(st.from_type(QueryStory))
-@settings(suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_the_head_of_any_history_has_no_control_character(story: QueryStory) -> None:
     assert all(visible(line) == line for line in lines([story, story]))
