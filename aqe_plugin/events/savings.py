@@ -15,12 +15,14 @@ from typing import Literal
 
 from aqe_plugin.events.fingerprint import fingerprint
 from aqe_plugin.events.join_option import JoinOption, carried_out, taken_by
-from aqe_plugin.events.model import BuildFacts, JoinDecision, LimitDecided, Mode, Strategy
+from aqe_plugin.events.model import BuildFacts, JoinDecision, LimitDecided, Mode, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory
 
 _MOST_SHOWN = 15
 # One run says nothing of how far runs differ.
 _LEAST_RUNS = 2
+# The names of the parts of a price that only an option with a filter has, and only one without.
+_OF_FILTER, _OF_OTHER_SCANS = "filter ", "other scans"
 
 WhyNoted = Literal["saving", "loss", "estimate"]
 """Why a join is worth a look: it saved or lost most, or most rows passed its filter, or did not, unexpectedly."""
@@ -181,27 +183,33 @@ def prices_at(decision: JoinDecision, passed: float | None) -> dict[JoinOption, 
     """The price of each option that has one, in milliseconds, had the share ``passed`` of rows passed the filter.
 
     The event has prices at the expected share. Apart from the filter's own, they are taken as linear between it and 1,
-    where the price is that of the option without a filter; only sorting is not quite.
+    where they are those of the method without a filter, which only sorting and work in other scans are not quite.
     """
-    prices = {
-        JoinOption(one.strategy, one.with_filter): one.cost_millis
+    priced = {
+        JoinOption(one.strategy, one.with_filter): one
         for one in decision.options
         if one.cost_millis is not None and math.isfinite(one.cost_millis)
     }
     rest = 1 - decision.pass_rate
-    if passed is None or not rest > 0:
-        return prices
-    moved = dict(prices)
-    for one in decision.options:
-        option = JoinOption(one.strategy, one.with_filter)
-        plain = carried_out(one.strategy, one.strategy, False)
-        if one.with_filter and option in prices and plain in prices:
-            own = math.fsum(term.nanos for term in one.terms or () if term.name.startswith("filter ")) / 1e6
-            work = prices[option] - own
-            moved[option] = max(0.0, own) + max(
-                0.0, work + (prices[plain] - work) * (passed - decision.pass_rate) / rest
-            )
-    return {option: price for option, price in moved.items() if math.isfinite(price)}
+    beyond = 0.0 if passed is None or not rest > 0 else (passed - decision.pass_rate) / rest
+    prices = {}
+    for option, one in priced.items():
+        price, method = one.cost_millis or 0.0, option.strategy
+        plain = priced.get(JoinOption("plain_sort_merge" if method == "filtered_sort_merge" else method, False))
+        if not option.with_filter:
+            price -= beyond * _millis(one, _OF_OTHER_SCANS)
+        elif plain is not None:
+            own = _millis(one, _OF_FILTER)
+            work, whole = price - own, (plain.cost_millis or 0.0) - _millis(plain, _OF_OTHER_SCANS)
+            price = own + max(0.0, work + (whole - work) * beyond)
+        if math.isfinite(price):
+            prices[option] = price
+    return prices
+
+
+def _millis(option: WeighedOption, names: str) -> float:
+    """The parts of a price whose names begin with ``names``; old logs have none."""
+    return math.fsum(term.nanos for term in option.terms or () if term.name.startswith(names)) / 1e6
 
 
 def savings_of(stories: Iterable[QueryStory]) -> Savings:

@@ -23,12 +23,12 @@ _STYLE = (
     "th,td{text-align:left;vertical-align:top;padding:.25rem .6rem;border-bottom:1px solid var(--line)}"
     "td.n,th.n{text-align:right;white-space:nowrap}td.t{overflow-wrap:anywhere;white-space:pre-line}"
     "dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}"
-    "dd{margin:0}.none,dt{color:var(--faint)}summary{cursor:pointer;overflow-wrap:anywhere}"
+    "dd{margin:0;white-space:pre-line;overflow-wrap:anywhere}.none,dt{color:var(--faint)}summary{cursor:pointer;overflow-wrap:anywhere}"
     "details{margin:.3rem 0}details details{margin-left:1rem}code{overflow-wrap:anywhere}"
 )
 # Both can be seen on light and on dark ground, also in a notebook, which has its own styles.
 _FILLS = ("#3f7fbf", "#9aa5b1")
-_BAR_WIDTH, _BAR_HEIGHT = 240, 9
+_BAR_WIDTH, _BAR_HEIGHT = 180, 9
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from aqe_plugin.events.describe import describe_in_place_of
 from aqe_plugin.events.quantities import count, quantities, quantity
 from aqe_plugin.events.savings import Effect, NotedJoin, QuerySaving, Savings, TableRows
 from aqe_plugin.render.html import Bars
-from aqe_plugin.render.query_text import Segments
+from aqe_plugin.render.query_text import Segments, shortened
 from aqe_plugin.render.terminal import visible
 
 Rows = tuple[tuple[str, str], ...]
@@ -19,6 +19,7 @@ Rows = tuple[tuple[str, str], ...]
 _NOTED = "worth a look"
 _COMMAND = "aqe-plugin explain"
 _INDENT = "  "
+_LONGEST_LABEL = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def seconds_by_query(queries: tuple[QuerySaving, ...]) -> tuple[Bars, ...]:
         told, other = quantities(with_it, without, "millis")
         predicted = "predicted "
         return Bars(
-            f"query {one.execution_id} {one.description}".strip(),
+            f"query {one.execution_id} {shortened(one.description, _LONGEST_LABEL)}".strip(),
             (with_it, without),
             f"{'' if applied else predicted}{told}, {predicted if applied else ''}{other} without",
         )
@@ -161,7 +162,7 @@ def _noted(join: NotedJoin, savings: Savings, logs: str | None) -> str:
     passes = ""
     if join.passed is not None and join.expected is not None:
         expected, removed = quantities(1 - join.expected, 1 - join.passed, "ratio")
-        passes = f"its filter removed {removed} of {quantity(join.rows, 'rows')}, expected were {expected}"
+        passes = f"its filter removed {removed} of {quantity(join.rows, 'rows')}, {expected} was expected"
     change = "" if join.option is None else describe_in_place_of(join.option, join.spark_strategy)
     millis = quantity(abs(join.saved_millis), "millis")
     what = {
