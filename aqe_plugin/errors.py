@@ -15,6 +15,7 @@
     │   ├── EventSchemaError
     │   ├── TargetError
     │   ├── ClusterError
+    │   ├── StatementError
     │   └── StateError                 9  what aqe-plugin itself wrote is damaged, of another version, or not there
     ├── ConfError                      5  a value is not allowed
     ├── PortInUseError                 6  the port is taken
@@ -104,6 +105,10 @@ class TargetError(InputError):
 
 class ClusterError(InputError):
     """A Kubernetes API server or a Spark Connect server cannot be found, does not answer, or does not let us in."""
+
+
+class StatementError(InputError):
+    """A statement of SQL cannot be read, or is not what it has to be, such as a query."""
 
 
 class StateError(InputError):

@@ -31,33 +31,38 @@ def run_and_read(spark: SparkSession, frame: DataFrame) -> tuple[QueryStory, ...
 
 def run_tagged(frame: DataFrame) -> str:
     """Runs ``frame``, discards its rows, and returns the tag that tells its queries from others of this thread."""
-    tag = f"aqe-plugin-{uuid4().hex}"
-    frame.sparkSession.addTag(tag)
-    try:
-        with _described(frame.sparkSession):
-            # A frame may have two columns of one name, what is written may not.
-            unique = frame.toDF(*(f"_{number}" for number in range(len(frame.columns))))
-            unique.write.format("noop").mode("overwrite").save()
-    finally:
-        frame.sparkSession.removeTag(tag)
+    with tagged(frame.sparkSession, "aqe-plugin runs a frame to see its decisions") as tag:
+        discard_rows(frame)
     return tag
 
 
-@contextmanager
-def _described(spark: SparkSession) -> Iterator[None]:
-    """Queries of this thread say in the UI and the event log why they run, unless the user describes them.
+def discard_rows(frame: DataFrame) -> None:
+    """Runs ``frame`` to its last row."""
+    # A frame may have two columns of one name, what is written may not.
+    unique = frame.toDF(*(f"_{number}" for number in range(len(frame.columns))))
+    unique.write.format("noop").mode("overwrite").save()
 
-    A session of Spark Connect describes each query by itself.
+
+@contextmanager
+def tagged(spark: SparkSession, why: str) -> Iterator[str]:
+    """A tag that tells the queries of the block from others of this thread.
+
+    They say in the UI and the event log why they run, unless the user describes them. A session of Spark Connect
+    describes each query by itself.
     """
+    tag = f"aqe-plugin-{uuid4().hex}"
     context = getattr(spark, "sparkContext", None)
-    if context is None or context.getLocalProperty(_DESCRIPTION):
-        yield
-        return
-    context.setJobDescription("aqe-plugin runs a frame to see its decisions")
+    if context is not None and context.getLocalProperty(_DESCRIPTION):
+        context = None
+    spark.addTag(tag)
+    if context is not None:
+        context.setJobDescription(why)
     try:
-        yield
+        yield tag
     finally:
-        context.setLocalProperty(_DESCRIPTION, None)
+        spark.removeTag(tag)
+        if context is not None:
+            context.setLocalProperty(_DESCRIPTION, None)
 
 
 def decided_under(spark: SparkSession, tag: str) -> tuple[QueryStory, ...]:

@@ -39,13 +39,18 @@ class Explanation(Shown):
 
 def explained(frame: DataFrame) -> Explanation | None:
     """EXPLAIN of ``frame``; ``None`` when it has no section of the plugin. Threads may call it at the same time."""
-    with _own_output() as printed:
-        frame.explain()
-    plan, found, section = printed.getvalue().partition(_SECTION)
+    plan, found, section = explain_text(frame).partition(_SECTION)
     if not found:
         return None
     lines = section.partition(f"\n{_TITLE}")[0].splitlines()
     return Explanation(tuple(line.strip() for line in lines if line.strip()), plan.rstrip())
+
+
+def explain_text(frame: DataFrame, *, extended: bool = False) -> str:
+    """What EXPLAIN of ``frame`` prints."""
+    with _own_output() as printed:
+        frame.explain(extended)
+    return printed.getvalue()
 
 
 class _OwnOutput(io.StringIO):

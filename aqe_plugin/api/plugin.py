@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast, get_args, overload
 
 from aqe_plugin.api.analysis import Analysis
+from aqe_plugin.api.answers_in_spark import AnswersInSpark
+from aqe_plugin.api.comparison import Comparison, compare
 from aqe_plugin.api.counters import Counters
 from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.explanation import Explanation, explained
 from aqe_plugin.api.force import PluginPart, force_all, force_join, not_forced, switch_off
 from aqe_plugin.api.session_check import Checks, join_checks, joins_not_run
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
+from aqe_plugin.api.statement import query_of
 from aqe_plugin.api.thresholds import SessionThresholds, conf_values
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys, sentence
@@ -162,7 +166,7 @@ class AqePlugin:
             200
         """
         _require_frame("analyze", frame)
-        self._require_deciding()
+        self._require_deciding(self.mode)
         queries = run_and_read(self._spark, frame)
         decided = {join.decision.join_id for query in queries for join in query.joins}
         absent = not_forced(self._conf, decided) if queries else ""
@@ -217,6 +221,37 @@ class AqePlugin:
             seen = self.analyze(frame)
             ran = f"{seen.ran} Then its decisions were replayed."
         return what_if(self._spark, ran, seen.decisions, self._thresholds.as_dict(), asked)
+
+    def compare(
+        self, query: DataFrame | str, runs: int = 3, *, progress: Callable[[str], object] = lambda _: None
+    ) -> Comparison:
+        """Runs ``query`` in the modes ``off`` and ``apply`` in turn: are its rows equal, and what does the plugin gain?
+
+        Each side runs once for its rows, which also warms up, then ``runs`` times for its seconds. Rows are compared by
+        their number and by checksums of all columns that Spark adds up, so no answer is too large; rows in doubt are
+        fetched. Doubles may differ in their last digits (from the 24th bit on), unless they are in an array, a map or
+        a struct. If the query ends with ORDER BY, its order is compared as well. The session's mode is restored.
+
+        Args:
+            query: a frame, or the SQL of a query.
+            progress: is told what is run next.
+
+        Raises:
+            StatementError: the SQL is no query, or the query fails under Spark alone.
+            ConfError: the session's conf has a value with which no join is decided, or ``runs`` is not positive;
+                nothing was run.
+            TypeError: ``query`` is neither a frame nor text.
+
+        Examples:
+            >>> aqe.compare(sales.join(items, "item"), runs=1).rows.verdict
+            'equal'
+        """
+        if runs < 1:
+            raise ConfError(f"runs = {runs} is not allowed: expected at least 1.")
+        self._require_deciding("apply")
+        frame = query_of(self._spark, query) if isinstance(query, str) else query
+        _require_frame("compare", frame)
+        return compare(AnswersInSpark(frame), runs, progress)
 
     def metrics(self) -> Counters:
         """What the plugin counted in all sessions since the application started.
@@ -293,8 +328,8 @@ class AqePlugin:
     def __repr__(self) -> str:
         return f"AqePlugin(mode={mode_set(self._conf.get(MODE_KEY, None)).found!r})"
 
-    def _require_deciding(self) -> None:
-        if self.mode == "off":
+    def _require_deciding(self, mode: Mode) -> None:
+        if mode == "off":
             raise NotAvailableError(
                 "The session's mode is off, which decides nothing. "
                 "Try another mode: with aqe.override(mode='observe'): aqe.analyze(frame)."

@@ -3,41 +3,29 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Set
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from aqe_plugin.cli.calibrate import calibrate
 from aqe_plugin.cli.check import check
+from aqe_plugin.cli.compare import compare
 from aqe_plugin.cli.config import config
+from aqe_plugin.cli.explain import explain
 from aqe_plugin.cli.install import history, install, rollback, uninstall
-from aqe_plugin.cli.log_options import LOGS_HELP, HadoopConfOption
 from aqe_plugin.cli.pipeline import PIPELINE_SCRIPT, pipeline
 from aqe_plugin.cli.recommend import recommend_command
 from aqe_plugin.cli.rollout import rollout
 from aqe_plugin.cli.run import run
 from aqe_plugin.cli.settings import CONFIG_VARIABLE, of_a_setting, path_option, use_settings
-from aqe_plugin.errors import EXIT_CODES, EventLogError, NoDataError
-from aqe_plugin.events.json_values import encode
+from aqe_plugin.errors import EXIT_CODES
 from aqe_plugin.install.jars import PACKAGE_VERSION, jar_for
-from aqe_plugin.install.log_checks import first_undecided
-from aqe_plugin.logs import Skipped
-from aqe_plugin.logs.addresses import conf_of
-from aqe_plugin.logs.queries import queries_of
 from aqe_plugin.machine.pyspark import import_pyspark
-from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.messages import warn
-from aqe_plugin.render.progress import log_progress
-from aqe_plugin.render.queries import plain_lines, query_lines, query_table
-from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
 
 _EXIT_CODES = f"Exit codes: {', '.join(f'{code} {meaning}' for code, meaning in EXIT_CODES.items())}."
 
-_SKIPPED_SHOWN = 20
 TRY, INSTALL, WATCH, TUNE = "Try", "Install", "Watch", "Tune"
 
 
@@ -107,60 +95,10 @@ def _all_commands(
 
 
 app.command(rich_help_panel=TRY)(check)
+app.command(rich_help_panel=TRY)(explain)
 
 
-@app.command(rich_help_panel=TRY)
-def explain(
-    log: Annotated[str, typer.Argument(help=LOGS_HELP)],
-    output: Annotated[
-        TableOrJson, typer.Option("--format", help="A table, or one JSON object a line for each query.")
-    ] = "table",
-    query: Annotated[
-        int | None, typer.Option(help="Only the query with this number, Spark's SQL execution id.")
-    ] = None,
-    why: Annotated[
-        bool,
-        typer.Option("--why", help="Also sizes, price, every option not taken, flip points, wait, and filters."),
-    ] = False,
-    hadoop_conf: HadoopConfOption = None,
-) -> None:
-    """Show a line for each query and for each of its joins, limits and inferred predicates: the choice and its reason.
-
-    Spark writes event logs to spark.eventLog.dir when spark.eventLog.enabled is true. Single and rolling logs are
-    read, plain or compressed (zstd; lz4 and snappy need the extra "codecs"), also while the application runs.
-
-    Example: aqe-plugin explain /tmp/spark-events --query 7 --why
-    """
-    skipped: list[Skipped] = []
-    stdout = stdout_console()
-    with log_progress(Console(stderr=True)) as progress:
-        conf = conf_of(hadoop_conf or [])
-        printed = 0
-        known: set[int] = set()
-        for found in queries_of(log, skipped.append, conf, progress.track):
-            known.add(found.execution_id)
-            if query is not None and found.execution_id != query:
-                continue
-            printed += 1
-            if stdout.is_terminal:
-                progress.hide()
-            if output == "json":
-                print_json(encode(found), stdout)
-            elif stdout.is_terminal:
-                stdout.print(query_table(found) if why else query_lines(found))
-            else:
-                print_lines(plain_lines(found, why), stdout)
-    whole = [one for one in skipped if one.line is None]
-    if printed == 0 and Path(log).is_file() and whole:
-        raise EventLogError(f"{whole[0]}.")
-    if printed == 0 and len(whole) == progress.read > 0:
-        raise NoDataError(
-            f"{log}: no event log in it: {len(whole):,} {'file is' if len(whole) == 1 else 'files are'} something "
-            f"else, the first: {whole[0]}. Give the folder that spark.eventLog.dir names."
-        )
-    _report_skipped(skipped)
-    if printed == 0:
-        raise _no_decision(log, query, known, "" if known else first_undecided(log, conf))
+app.command(rich_help_panel=TRY)(compare)
 
 
 @app.command(rich_help_panel=INSTALL)
@@ -208,24 +146,3 @@ def _flow(group: typer.Typer) -> None:
 
 
 _flow(app)
-
-
-def _report_skipped(skipped: list[Skipped]) -> None:
-    for item in skipped[:_SKIPPED_SHOWN]:
-        warn(f"skipped {item}")
-    if len(skipped) > _SKIPPED_SHOWN:
-        warn(f"skipped {len(skipped) - _SKIPPED_SHOWN} more")
-
-
-def _no_decision(log: str, query: int | None, known: Set[int], why: str) -> NoDataError:
-    if query is not None and known:
-        found = (
-            f"query {min(known)}" if len(known) == 1 else f"{len(known):,} queries from {min(known)} to {max(known)}"
-        )
-        return NoDataError(f"{log}: no decision of aqe-plugin for query {query} in it; it has those of {found}.")
-    if why:
-        return NoDataError(f"{log}: no decision of aqe-plugin in it. {why}.")
-    return NoDataError(
-        f"{log}: no decision of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin check looks), "
-        "spark.aqePlugin.mode observe or apply, and spark.sql.adaptive.enabled true?"
-    )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from aqe_plugin.events.join_option import JoinOption, carried_out
+from aqe_plugin.events.join_option import JoinOption, taken_by
 from aqe_plugin.events.model import (
     CostTerm,
     FilterOutcome,
@@ -16,12 +16,14 @@ from aqe_plugin.events.model import (
     JoinDecision,
     JoinFacts,
     LimitDecided,
+    Mode,
     PredicateInferred,
     Reason,
     Strategy,
     WaitDecision,
 )
 from aqe_plugin.events.quantities import count, quantities, quantity, told_apart
+from aqe_plugin.events.queries import JoinStory
 
 _STRATEGIES = {
     "broadcast": "broadcast",
@@ -100,9 +102,20 @@ def describe_choice(decision: JoinDecision) -> str:
     return f"Spark: {_OF_SPARK[decision.facts.spark_strategy]} → plugin: {chosen}"
 
 
+def describe_in_place_of(option: JoinOption, spark_strategy: Strategy) -> str:
+    """What runs, and what Spark by itself runs: ``broadcast with filter in place of Spark's sort-merge``."""
+    own = "what Spark does" if spark_strategy == "leave_to_spark" else f"Spark's {_OF_SPARK[spark_strategy]}"
+    return f"{describe_strategy(option.strategy, option.with_filter)} in place of {own}"
+
+
+def reason_words(reason: Reason) -> str:
+    """The meaning of the code without any number: its first clause."""
+    return reason_meanings().get(reason.code, reason.code).partition(";")[0]
+
+
 def options_not_taken(decision: JoinDecision) -> list[str]:
     """One line per rejected option: ``not …``, predicted cost, reason; options alike in both share a line."""
-    chosen = _taken(decision)
+    chosen = taken_by(decision)
     names: dict[tuple[float | None, Reason], list[str]] = {}
     for option in decision.options:
         if JoinOption(option.strategy, option.with_filter) != chosen:
@@ -114,13 +127,6 @@ def options_not_taken(decision: JoinDecision) -> list[str]:
         f"{_none_of(alike)}{_after_comma(_predicted(cost_millis))}: {describe_reason(reason)}"
         for (cost_millis, reason), alike in names.items()
     ]
-
-
-def _taken(decision: JoinDecision) -> JoinOption | None:
-    """The option that runs; of a join that is left to Spark, its own."""
-    facts = decision.facts
-    of_spark = "broadcast" if facts.build.already_broadcast else facts.spark_strategy
-    return carried_out(of_spark, decision.choice, decision.build_filter)
 
 
 def _none_of(names: Sequence[str]) -> str:
@@ -139,7 +145,7 @@ def describe_price(decision: JoinDecision) -> str:
 
     Of a join that is left to Spark, that of Spark's own method. Empty when the option has no price.
     """
-    chosen = _taken(decision)
+    chosen = taken_by(decision)
     taken = next((one for one in decision.options if JoinOption(one.strategy, one.with_filter) == chosen), None)
     if taken is None or taken.cost_millis is None:
         return ""
@@ -257,10 +263,34 @@ def describe_outcome(outcome: FilterOutcome) -> str:
     return f"{scan}: {rows}; {cost}, built in {quantity(outcome.build_millis, 'millis')}, {waited}"
 
 
+def describe_filtering(join: JoinStory, mode: Mode) -> str:
+    """What a join's filter removed from all its scans or, where that was not measured, why not or what was expected."""
+    decision, rows = join.decision, join.measured
+    if rows is not None:
+        removed = quantity(max(0.0, 1 - rows[1] / rows[0]), "ratio")
+        return f"filter removed {removed} of {quantity(rows[0], 'rows')}"
+    stopped = next((one.reason for one in join.outcomes if one.reason is not None), None)
+    if stopped is not None:
+        return reason_words(stopped)
+    if any(one.kind == "missing" for one in join.outcomes):
+        return "the filter was not found when the scan ran"
+    if join.outcomes:
+        return "no row reached its filter"
+    if mode == "apply" and join.filters and not any(one.applied for one in join.filters):
+        return reason_words(join.filters[0].reason)
+    removed, of = quantity(1 - decision.pass_rate, "ratio"), quantity(decision.facts.probe.scan_rows, "rows")
+    return f"filter {'is expected to' if mode == 'apply' else 'would'} remove {removed} of {of}"
+
+
 def describe_predicate(predicate: PredicateInferred) -> str:
     """The predicate, its scan, and how it follows."""
     not_applied = "" if predicate.applied else ", not applied"
     return f"scan of {predicate.table}: {predicate.predicate}, from {_INFERRED[predicate.inferred_by]}{not_applied}"
+
+
+def describe_limit_choice(limit: LimitDecided) -> str:
+    """What the scan below the limit reads."""
+    return _LIMIT_CHOICES[limit.decision.choice]
 
 
 def describe_limit(limit: LimitDecided) -> str:
@@ -268,7 +298,7 @@ def describe_limit(limit: LimitDecided) -> str:
     decision, facts = limit.decision, limit.decision.facts
     table = f" on {facts.table}" if facts.table else ""
     what = f"{_LIMITS[facts.operator]}, {quantity(facts.rows_wanted, 'rows')}{table}"
-    chosen = f"{_LIMIT_CHOICES[decision.choice]}: {describe_reason(decision.reason)}"
+    chosen = f"{describe_limit_choice(limit)}: {describe_reason(decision.reason)}"
     if limit.outcome is None:
         return f"{what}; {chosen}"
     read = f"{quantity(limit.outcome.rows_read, 'rows')} read"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aqe_plugin.events.model import Strategy
+from aqe_plugin.events.model import JoinDecision, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +29,10 @@ def carried_out(spark_strategy: Strategy, choice: Strategy, with_filter: bool) -
     if method == "leave_to_spark":
         return None
     return JoinOption("filtered_sort_merge" if with_filter else "plain_sort_merge", with_filter)
+
+
+def taken_by(decision: JoinDecision) -> JoinOption | None:
+    """The option that was decided; of a join that is left to Spark, its own."""
+    facts = decision.facts
+    of_spark: Strategy = "broadcast" if facts.build.already_broadcast else facts.spark_strategy
+    return carried_out(of_spark, decision.choice, decision.build_filter)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from aqe_plugin.events.join_option import JoinOption, carried_out
 from aqe_plugin.events.lines import ApplicationStarted, Decided, EnvironmentSet, Event
 from aqe_plugin.events.model import (
     ExecutionEnded,
@@ -26,6 +27,8 @@ from aqe_plugin.events.model import (
 _MAX_OPEN_QUERIES = 10_000
 # SPARK_JOB_CANCELLED, OPERATION_CANCELED of Spark Connect, and a thread that was interrupted.
 _CANCELLED = re.compile(r"\bJob \d+ cancelled\b|\[OPERATION_CANCELED\]|\bjava\.lang\.InterruptedException\b")
+FILTERS_WITHOUT_EFFECT = ("pass_all", "missing")
+_TEN_YEARS_MILLIS = 10 * 366 * 86_400_000
 _SEVERAL_STAGES = "Multiple failures in stage materialization"
 
 T = TypeVar("T")
@@ -42,6 +45,35 @@ class JoinStory:
     filters: tuple[FilterPlanned, ...]
     outcomes: tuple[FilterOutcome, ...]
     flips: tuple[FlipPoint, ...] = ()
+
+    @property
+    def worked(self) -> tuple[FilterOutcome, ...]:
+        """The outcomes of the filters that checked rows, or could have."""
+        return tuple(outcome for outcome in self.outcomes if outcome.kind not in FILTERS_WITHOUT_EFFECT)
+
+    @property
+    def measured(self) -> tuple[int, int] | None:
+        """The rows that the filter's scans were to produce and those that passed; ``None`` where no filter checked one.
+
+        The first are the rows that the scan was expected to produce, or those it produced when they are more: rows
+        pruned with their file or row group by the filter's range never reach the filter and are removed all the same;
+        rows that no task checked, because it had paused the filter, passed.
+        """
+        worked = self.worked
+        if sum(outcome.rows_in for outcome in worked) <= 0:
+            return None
+        unchecked = sum(outcome.rows_unchecked for outcome in worked)
+        read = sum(outcome.rows_in for outcome in worked) + unchecked
+        # A damaged log may have negative counts that cancel out.
+        scanned = max(read, self.decision.facts.probe.scan_rows, 1)
+        return scanned, sum(outcome.rows_out for outcome in worked) + unchecked
+
+    def ran_as(self, mode: Mode) -> JoinOption | None:
+        """What ran: in mode apply the choice, with its filter if one worked, else what Spark does by itself."""
+        decision, spark = self.decision, self.decision.facts.spark_strategy
+        if mode != "apply":
+            return carried_out(spark, spark, False)
+        return carried_out(spark, decision.choice, decision.build_filter and bool(self.worked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +117,16 @@ class QueryStory:
     def arm(self) -> TrialArm | None:
         """The arm of the trial that the query belongs to; ``None`` without a trial."""
         return self.decided_arm if self.ended is None else self.ended.arm
+
+    @property
+    def succeeded_in_millis(self) -> int | None:
+        """The duration; ``None`` when the query still runs, failed, or has no credible duration.
+
+        When a clock is set while a query runs, its duration may have any sign and length.
+        """
+        millis = self.duration_millis or 0
+        credible = self.ended is not None and self.error is None and 0 < millis < _TEN_YEARS_MILLIS
+        return millis if credible else None
 
 
 @dataclass

@@ -186,7 +186,7 @@ def _with_jar(conf: TargetConf, jar: str, name: str) -> str:
             f"{wanted.line}. If the cluster's Spark is now {wanted.line}, run `aqe-plugin uninstall` first; "
             f"if it is {found.line}, give --spark {found.line}."
         )
-    if _location(listed) == _location(jar):
+    if without_scheme(listed) == without_scheme(jar):
         return present or ""
     return ",".join(jar if entry.strip() == listed else entry for entry in (present or "").split(","))
 
@@ -202,8 +202,8 @@ def _without(joined: str, is_entry: Callable[[str], bool]) -> str | None:
     return ",".join(kept) if any(entry.strip() for entry in kept) else None
 
 
-def _location(entry: str) -> str:
-    """The path, also of a URL."""
+def without_scheme(entry: str) -> str:
+    """The path of an entry, also of a URL ``file:``."""
     path = entry.removeprefix("file:")
     return "/" + path.lstrip("/") if path.startswith("//") else path
 

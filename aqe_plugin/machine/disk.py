@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from glob import escape
 from hashlib import sha256
@@ -51,7 +51,9 @@ def permissions(path: Path) -> int | None:
         return None
 
 
-def replace_file(path: Path, content: bytes | None, mode: int | None = None, keeps_mode: bool = True) -> None:
+def replace_file(
+    path: Path, content: bytes | Iterable[bytes] | None, mode: int | None = None, keeps_mode: bool = True
+) -> None:
     """Writes ``content`` to ``path``, or removes it for ``None``; readers see all of the old or all of the new content.
 
     Owner and mode stay; a new file gets ``mode``, and an old one too unless it ``keeps_mode``.
@@ -64,7 +66,7 @@ def replace_file(path: Path, content: bytes | None, mode: int | None = None, kee
         if content is None:
             path.unlink(missing_ok=True)
         else:
-            _write_beside(beside, content, path, mode, keeps_mode)
+            _write_beside(beside, [content] if isinstance(content, bytes) else content, path, mode, keeps_mode)
             beside.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
@@ -171,10 +173,11 @@ def _lock_at_once(descriptor: int, file: Path) -> None:
         ) from error
 
 
-def _write_beside(beside: Path, content: bytes, path: Path, mode: int | None, keeps_mode: bool) -> None:
+def _write_beside(beside: Path, parts: Iterable[bytes], path: Path, mode: int | None, keeps_mode: bool) -> None:
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_MODE)
     try:
-        _write_all(descriptor, content)
+        for part in parts:
+            _write_all(descriptor, part)
         _copy_owner_and_mode(descriptor, path, mode)
         if mode is not None and not keeps_mode:
             os.fchmod(descriptor, mode)

@@ -1,4 +1,4 @@
-"""The fingerprint of a query in Spark's functions: :mod:`aqe_plugin.tuning.fingerprint` over columns.
+"""The fingerprint of a query in Spark's functions: :mod:`aqe_plugin.events.fingerprint` over columns.
 
 The patterns are those of that module, with character classes spelled out where Java's differ from Python's; a test
 compares the two.

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from aqe_plugin.events.queries import FILTERS_WITHOUT_EFFECT
 from aqe_plugin.pipeline.fingerprint import join_condition
 from aqe_plugin.tuning.run_scales import NO_COMPOSITE_BOUND
-from aqe_plugin.tuning.runs import FILTERS_WITHOUT_EFFECT, MIN_PASS_RATE
+from aqe_plugin.tuning.runs import MIN_PASS_RATE
 from aqe_plugin.tuning.spark_replay import with_decisions
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def measured_joins(joined: DataFrame) -> DataFrame:
 
 
 def with_prices(joins: DataFrame, thresholds: Mapping[str, float]) -> DataFrame:
-    """:func:`measured_joins` with ``savedMillis``, the price of Spark's own option less that of the one that ran, and
+    """:func:`measured_joins` with ``savedMillis``, as :func:`aqe_plugin.events.savings.saved_millis` says, and
     ``regretMillis``, the price of the option that ran less that of the cheapest; null where one has no price.
 
     Prices are the plugin's own, at ``thresholds`` (by key without ``spark.aqePlugin.``) and the measured pass rate.

@@ -13,7 +13,6 @@ from aqe_plugin.render.query_text import (
     COLUMNS,
     Segments,
     join_cells,
-    join_line,
     limit_lines,
     plain,
     predicate_lines,
@@ -21,6 +20,7 @@ from aqe_plugin.render.query_text import (
     query_heading,
     query_line,
     query_summary,
+    row_lines,
 )
 from aqe_plugin.render.terminal import drawn_table
 
@@ -28,36 +28,33 @@ from aqe_plugin.render.terminal import drawn_table
 _TABLE_WIDTH = 150
 
 
-def query_lines(query: QueryStory) -> RenderableType:
-    """A line for the query, then one for each join, limit and inferred predicate, wrapped where it is too long."""
-    lines = Group(
-        *(_styled(join_line(join)) for join in query.joins),
-        *(Text.assemble(segment, end="") for segment in (*limit_lines(query), *predicate_lines(query))),
-    )
-    return Group(_styled(query_line(query)), Padding(lines, (0, 0, 0, 2)))
+# No line is longer, however wide the terminal.
+LINE_WIDTH = 120
+
+
+def query_lines(query: QueryStory, width: int = LINE_WIDTH) -> list[Segments]:
+    """A line for the query, then one for each join, limit and inferred predicate, of at most ``width`` characters but
+    for errors and names of applications."""
+    return [query_line(query, width), *row_lines(query, width)]
 
 
 def query_table(query: QueryStory) -> RenderableType:
     """A heading and a line that sums the query up, then each join with all its options, limit and predicate."""
     return Group(
-        _styled((*query_heading(query), *query_failure(query), ("\n", ""), *query_summary(query))),
+        styled((*query_heading(query), *query_failure(query), ("\n", ""), *query_summary(query))),
         _Joins(query),
-        _styled((*limit_lines(query), *predicate_lines(query))),
+        styled((*limit_lines(query), *predicate_lines(query))),
     )
 
 
-def plain_lines(query: QueryStory, why: bool) -> list[str]:
-    """What :func:`query_lines` or, with ``why``, :func:`query_table` shows, for files and pipes: no line is wrapped."""
-    others = plain((*limit_lines(query), *predicate_lines(query))).splitlines()
-    if not why:
-        joins = [plain(join_line(join)) for join in query.joins]
-        return [*plain(query_line(query)).splitlines(), *_indented(2, [*joins, *others])]
+def plain_lines(query: QueryStory) -> list[str]:
+    """What :func:`query_table` shows, for files and pipes: no line is wrapped."""
     lines = plain((*query_heading(query), *query_failure(query), ("\n", ""), *query_summary(query))).splitlines()
     for join in query.joins:
         facts, *rest = (plain(cell).splitlines() for cell in join_cells(join))
         lines += _indented(2, facts)
         lines += (line for cell in rest for line in _indented(4, cell))
-    return [*lines, *others]
+    return [*lines, *plain((*limit_lines(query), *predicate_lines(query))).splitlines()]
 
 
 class _Joins:
@@ -69,15 +66,15 @@ class _Joins:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         if options.max_width < _TABLE_WIDTH:
             for facts, *others in self._cells:
-                yield Padding(_styled(facts), (0, 0, 0, 2))
-                yield from (Padding(_styled(cell), (0, 0, 0, 4)) for cell in others)
+                yield Padding(styled(facts), (0, 0, 0, 2))
+                yield from (Padding(styled(cell), (0, 0, 0, 4)) for cell in others)
         elif self._cells:
             table = drawn_table(*COLUMNS)
             table.expand = table.show_lines = True
             for column, ratio in zip(table.columns, (3, 4, 4), strict=True):
                 column.ratio = ratio
             for cells in self._cells:
-                table.add_row(*map(_styled, cells))
+                table.add_row(*map(styled, cells))
             yield table
 
 
@@ -85,6 +82,7 @@ def _indented(spaces: int, lines: Iterable[str]) -> list[str]:
     return [f"{' ' * spaces}{line}" for line in lines]
 
 
-def _styled(segments: Segments) -> Text:
+def styled(segments: Segments) -> Text:
+    """The segments with their styles, for a terminal."""
     # Assembled, never parsed: whatever a log holds is no markup.
     return Text.assemble(*segments)

@@ -6,13 +6,17 @@ Each function returns segments: pieces of text, each with a style, which plain t
 
 from __future__ import annotations
 
+import re
+
 from aqe_plugin.events.describe import (
     describe_choice,
     describe_estimate,
     describe_filter,
+    describe_filtering,
     describe_flip,
     describe_join,
     describe_limit,
+    describe_limit_choice,
     describe_outcome,
     describe_predicate,
     describe_price,
@@ -20,15 +24,23 @@ from aqe_plugin.events.describe import (
     describe_strategy,
     describe_wait,
     options_not_taken,
+    reason_words,
 )
-from aqe_plugin.events.model import QueryEnded
+from aqe_plugin.events.join_option import carried_out
+from aqe_plugin.events.model import LimitDecided, PredicateInferred, QueryEnded
 from aqe_plugin.events.quantities import quantity
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.terminal import visible
 
 Segments = tuple[tuple[str, str], ...]
 
+ROW_COLUMNS = ("choice", "of", "why")
 COLUMNS = ("join", "choice and reason", "filters and their effect")
+
+_GAP = "  "
+_LEAST_KEYS = 20
+_LEAST_DESCRIPTION = 12
+_QUALIFIER = re.compile(r"(?:(?:`(?:[^`]|``)*`|\b[^\W\d]\w*)\.(?=[^\W\d]|`))+")
 
 _STYLES = {
     "broadcast": "bold green",
@@ -44,16 +56,17 @@ def plain(segments: Segments) -> str:
     return "".join(text for text, _ in segments)
 
 
-def query_heading(query: QueryStory) -> Segments:
-    """Number, duration, description, mode, arm of a trial, and application."""
+def query_heading(query: QueryStory, description: int | None = None) -> Segments:
+    """Number, duration, description in so many characters, mode, arm of a trial, and application."""
     took = "still running" if query.duration_millis is None else quantity(query.duration_millis, "millis")
     arm = "" if query.arm is None else f", {query.arm}"
+    described = visible(query.description)
     name, identity = visible(query.application_name), visible(query.application)
     application = f"{name} ({identity})" if name and name != identity else identity
     return (
         (f"query {query.execution_id}", "bold"),
         (f"  {took}  ", ""),
-        (visible(query.description), "bold"),
+        (described if description is None else shortened(described, description), "bold"),
         (f"  [{_mode(query)}{arm}]  {application}", "dim"),
     )
 
@@ -70,31 +83,103 @@ def query_failure(query: QueryStory) -> Segments:
     return () if query.error is None else ((f"\nfailed: {visible(query.error)}", "red"),)
 
 
-def query_line(query: QueryStory) -> Segments:
-    """The heading with the filters that ran and the rows that they removed; what went wrong comes below it."""
-    heading, failed = query_heading(query), query_failure(query)
+def query_line(query: QueryStory, width: int | None = None) -> Segments:
+    """The heading, its description shortened for ``width``, with the filters that ran and the rows that they removed;
+    what went wrong comes below it."""
+    parts = query_heading(query), _effect_of_filters(query)
+    beyond = 0 if width is None else len(plain((*parts[0], *parts[1]))) - width
+    if beyond > 0:
+        room = max(_LEAST_DESCRIPTION, len(visible(query.description)) - beyond)
+        parts = query_heading(query, room), parts[1]
+    ended = query.ended
+    faults = ((f"\n{_errors(ended)}", "red"),) if ended is not None and ended.errors else ()
+    return (*parts[0], *parts[1], *query_failure(query), *faults)
+
+
+def _effect_of_filters(query: QueryStory) -> Segments:
     ended = query.ended
     if ended is None:
-        return (*heading, (": no outcome yet", "yellow"), *failed)
+        return ((": no outcome yet", "yellow"),)
     removed = sum(outcome.rows_removed for outcome in ended.outcomes)
     missed = ended.planned - ended.applied
     found = f": {ended.applied:,} filter{'' if ended.applied == 1 else 's'}, {quantity(removed, 'rows')} removed"
-    missing = ((f", {missed:,} planned and not applied", "yellow"),) if missed > 0 else ()
-    faults = ((f"\n{_errors(ended)}", "red"),) if ended.errors else ()
-    return (*heading, (found, ""), *missing, *failed, *faults)
+    return ((found, ""), *(((f", {missed:,} planned and not applied", "yellow"),) if missed > 0 else ()))
 
 
-def join_line(join: JoinStory) -> Segments:
-    """The choice, the keys, and why the choice was made and a filter was built or not, once where both are the same."""
+def row_lines(query: QueryStory, width: int) -> list[Segments]:
+    """A line of at most ``width`` characters for each join, limit and predicate: what was chosen, for what, and why.
+
+    The three are aligned. What they are about is shortened first, and only then reasons, at the end of a word.
+    """
+    rows = rows_of(query)
+    first = max((len(chosen) for chosen, *_ in rows), default=0)
+    rest = width - first - 3 * len(_GAP)
+    longest = max((len(reason) for *_, reason in rows), default=0)
+    second = min(max((len(what) for _, _, what, _ in rows), default=0), max(_LEAST_KEYS, rest - longest))
+    return [
+        (
+            (f"{_GAP}{chosen:<{first}}{_GAP}", style),
+            (f"{shortened(what, second):<{second}}{_GAP}", ""),
+            (shortened(reason, rest - second, at_words=True), "dim"),
+        )
+        for chosen, style, what, reason in rows
+    ]
+
+
+def rows_of(query: QueryStory) -> list[tuple[str, str, str, str]]:
+    """For each join, limit and predicate what was chosen, the style of that, for what, and why."""
+    return [
+        *((*_chosen(join), visible(", ".join(join.decision.facts.keys)), _why(join, query)) for join in query.joins),
+        *(_limit_row(limit) for limit in query.limits),
+        *(
+            ("predicate", "" if one.applied else "dim", visible(f"{one.table}: {one.predicate}"), _from_what(one))
+            for one in query.predicates
+        ),
+    ]
+
+
+def shortened(text: str, width: int, *, at_words: bool = False) -> str:
+    """``text`` in at most ``width`` characters: qualifiers of names go first, then the end, at words if so asked."""
+    if len(text) > width and not at_words:
+        text = _QUALIFIER.sub("…", text)
+    if len(text) <= width:
+        return text
+    cut = text[: max(0, width - 1)]
+    if at_words and not text[len(cut)].isspace():
+        cut = cut.rpartition(" ")[0] or cut
+    return f"{cut.rstrip()}…"
+
+
+def _chosen(join: JoinStory) -> tuple[str, str]:
     decision = join.decision
-    reason, of_filter = describe_reason(decision.reason), describe_reason(decision.filter_reason)
-    verb = "filter" if decision.build_filter else "no filter"
+    return describe_strategy(decision.choice, decision.build_filter), _STYLES[decision.choice]
+
+
+def _why(join: JoinStory, query: QueryStory) -> str:
+    """Why the join runs otherwise than by Spark itself, with the effect of its filter; or why it does not."""
+    decision, facts = join.decision, join.decision.facts
+    of_spark = carried_out(facts.spark_strategy, facts.spark_strategy, False)
+    plain_choice = carried_out(facts.spark_strategy, decision.choice, False)
+    reasons = [] if plain_choice == of_spark and decision.build_filter else [decision.reason]
+    if plain_choice == of_spark and decision.choice != "leave_to_spark" and not decision.build_filter:
+        reasons = [decision.filter_reason]
+    words = [reason_words(reason) for reason in reasons]
+    return visible("; ".join([*words, *([describe_filtering(join, query.mode)] if decision.build_filter else [])]))
+
+
+def _limit_row(limit: LimitDecided) -> tuple[str, str, str, str]:
+    facts = limit.decision.facts
+    rows = f"{quantity(facts.rows_wanted, 'rows')}{f' of {facts.table}' if facts.table else ''}"
     return (
-        (describe_strategy(decision.choice, decision.build_filter), _STYLES[decision.choice]),
-        (f"  {visible(', '.join(decision.facts.keys))}  ", ""),
-        (visible(reason), "dim"),
-        (f"; {verb}: {visible(of_filter)}" if of_filter != reason else "", "dim"),
+        f"limit: {describe_limit_choice(limit)}",
+        "" if limit.applied else "dim",
+        visible(rows),
+        reason_words(limit.decision.reason),
     )
+
+
+def _from_what(predicate: PredicateInferred) -> str:
+    return describe_predicate(predicate).rpartition(", from ")[2]
 
 
 def join_cells(join: JoinStory) -> tuple[Segments, Segments, Segments]:

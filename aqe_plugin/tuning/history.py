@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 
+from aqe_plugin.events.fingerprint import condition_of, fingerprint
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.tuning.fingerprint import condition_of, fingerprint
 from aqe_plugin.tuning.runs import Run, run_of
 
 DAY_MILLIS = 86_400_000

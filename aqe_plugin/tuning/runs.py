@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from aqe_plugin.events.join_option import JoinOption, carried_out
-from aqe_plugin.events.model import FilterOutcome, JoinFacts, Mode, TrialArm
+from aqe_plugin.events.fingerprint import fingerprint
+from aqe_plugin.events.join_option import JoinOption
+from aqe_plugin.events.model import JoinFacts, Mode, TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.tuning.fingerprint import fingerprint
 
 # Makes the median absolute deviation of normal noise its standard deviation.
 MAD_TO_SIGMA = 1.4826
@@ -19,8 +19,6 @@ _OUTLIER_SIGMAS = 3.5
 _MIN_SIGMA = 0.03
 # No count of distinct keys stands for a pass rate of 0.
 MIN_PASS_RATE = 1e-9
-FILTERS_WITHOUT_EFFECT = ("pass_all", "missing")
-_TEN_YEARS_MILLIS = 10 * 366 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +61,9 @@ class Run:
 
 
 def run_of(story: QueryStory) -> Run | None:
-    """``story`` as evidence; ``None`` when the query still runs, failed, or has no credible duration.
-
-    When a clock is set while a query runs, its duration may have any sign and length.
-    """
-    millis = story.duration_millis or 0
-    if story.ended is None or story.error is not None or not 0 < millis < _TEN_YEARS_MILLIS:
+    """``story`` as evidence; ``None`` when the query still runs, failed, or has no credible duration."""
+    millis = story.succeeded_in_millis
+    if story.ended is None or millis is None:
         return None
     # Joins are logged in the order in which their stages finished, which differs from run to run.
     joins = sorted((_join_run(join, story.mode) for join in story.joins), key=lambda join: _order(join.facts))
@@ -129,44 +124,29 @@ def _order(facts: JoinFacts) -> tuple[str, ...]:
 
 
 def _join_run(join: JoinStory, mode: Mode) -> JoinRun:
-    decision, facts = join.decision, join.decision.facts
-    worked = [outcome for outcome in join.outcomes if outcome.kind not in FILTERS_WITHOUT_EFFECT]
-    applied = mode == "apply"
-    option = carried_out(
-        facts.spark_strategy,
-        decision.choice if applied else facts.spark_strategy,
-        applied and decision.build_filter and bool(worked),
-    )
-    if sum(outcome.rows_in for outcome in worked) <= 0:
+    facts, option, rows = join.decision.facts, join.ran_as(mode), join.measured
+    if rows is None:
         return JoinRun(facts, facts, option, None)
-    measured, pass_rate = _measured(facts, worked)
-    return JoinRun(facts, measured, option, (decision.pass_rate, pass_rate))
+    scanned, passed = rows
+    measured = _measured(join, scanned, passed / scanned)
+    return JoinRun(facts, measured, option, (join.decision.pass_rate, passed / scanned))
 
 
-def _measured(facts: JoinFacts, outcomes: Sequence[FilterOutcome]) -> tuple[JoinFacts, float]:
-    """The facts with what the filter measured in place of estimates, and the share of rows that passed it.
+def _measured(join: JoinStory, scanned: int, pass_rate: float) -> JoinFacts:
+    """The facts with what the filter measured in place of estimates.
 
-    The share is of the rows that the scan was expected to produce, or of those it produced when they are more: rows
-    pruned with their file or row group by the filter's range never reach the filter and are removed all the same; rows
-    that no task checked, because it had paused the filter, passed. The decision
-    function takes no pass rate as input. It derives one from the distinct build keys before and after predicates, and
-    uses it unchanged when no key range of the probe side is known.
+    The decision function takes no pass rate as input. It derives one from the distinct build keys before and after
+    predicates, and uses it unchanged when no key range of the probe side is known.
     """
-    probe = facts.probe
-    unchecked = sum(outcome.rows_unchecked for outcome in outcomes)
-    read = sum(outcome.rows_in for outcome in outcomes) + unchecked
-    passed = sum(outcome.rows_out for outcome in outcomes) + unchecked
-    # A damaged log may have negative counts that cancel out.
-    scanned = max(read, probe.scan_rows, 1)
-    pass_rate = passed / scanned
+    facts = join.decision.facts
+    probe, build = facts.probe, facts.build
     reaching = probe.rows / probe.scan_rows if probe.scan_rows > 0 else 1.0
-    distinct = facts.build.keys.distinct or max((outcome.keys for outcome in outcomes), default=0) or 1
+    distinct = build.keys.distinct or max((outcome.keys for outcome in join.worked), default=0) or 1
     keys = replace(
-        facts.build.keys, distinct=distinct, origin_distinct=max(1, round(distinct / max(pass_rate, MIN_PASS_RATE)))
+        build.keys, distinct=distinct, origin_distinct=max(1, round(distinct / max(pass_rate, MIN_PASS_RATE)))
     )
-    measured = replace(
+    return replace(
         facts,
-        build=replace(facts.build, keys=keys),
+        build=replace(build, keys=keys),
         probe=replace(probe, scan_rows=scanned, rows=round(scanned * reaching), keys=None),
     )
-    return measured, pass_rate

@@ -6,8 +6,9 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from aqe_plugin.conf.spark_defaults import spark_defaults
@@ -37,7 +38,9 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
 @contextmanager
-def job_session(name: str, *, few_rows: bool = False, local: bool = False) -> Iterator[SparkSession]:
+def job_session(
+    name: str, *, few_rows: bool = False, local: bool = False, confs: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[SparkSession]:
     """A session with the plugin's classes, in mode ``off``; stopped afterwards.
 
     Under ``spark-submit`` every setting is that of the submission. Otherwise the session runs on this machine, with the
@@ -46,6 +49,7 @@ def job_session(name: str, *, few_rows: bool = False, local: bool = False) -> It
     Args:
         few_rows: the job writes so little that compiling plans would take longer than it saves.
         local: on all cores of this machine, whatever ``spark-defaults.conf`` says.
+        confs: settings that replace those.
 
     Raises:
         SessionError: the session cannot be started, or lacks the plugin's jar.
@@ -59,6 +63,7 @@ def job_session(name: str, *, few_rows: bool = False, local: bool = False) -> It
         wanted = {**_JAVA_WARNINGS, **(_FEW_ROWS if few_rows else {})}
         chosen = {key: value for key, value in wanted.items() if key not in set_already}
         builder = builder.config(map={**_QUIET, **chosen, **(_LOCAL if local else {})})
+    builder = builder.config(map=dict(confs))
     try:
         with held_interrupts():
             spark = configure(builder, mode="off").getOrCreate()

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aqe_plugin.api.row_difference import Row, difference
 from benchmarks.configs import CONTENDERS, Contender, chosen_queries
 from benchmarks.markdown import median_and_range
 from benchmarks.session import SessionSettings, spark_session, turn_of
-from workloads.rows import Row, difference
 from workloads.scale import scale_factor
 from workloads.tpcds.data import ensure_dataset
 from workloads.tpcds.queries import Query, queries

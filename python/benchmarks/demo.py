@@ -160,7 +160,7 @@ def _show_first(result: QueryResult, places: Places, console: Console) -> None:
         if console.is_terminal:
             console.print(query_table(story))
         else:
-            print_lines(plain_lines(story, why=True), console)
+            print_lines(plain_lines(story), console)
 
 
 def _line(result: QueryResult) -> str:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqe_plugin.api.row_difference import Row, difference
 from benchmarks.configs import Contender
 from benchmarks.session import turn_of
-from workloads.rows import Row, difference
 from workloads.tpcds.answers import against_duckdb
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from aqe_plugin.api.row_difference import Row, difference
 from aqe_plugin.events.model import JoinDecision
 from benchmarks.arms import (
     OFF,
@@ -29,7 +30,6 @@ from benchmarks.measure import attempt, run_description
 from benchmarks.measured import Measured
 from benchmarks.regret_file import RegretRuns
 from benchmarks.rounds import order_of_round, shuffled
-from workloads.rows import Row, difference
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,8 +7,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from aqe_plugin.api.row_difference import Row
 from workloads.analyzed import register_analyzed
-from workloads.rows import Row
 from workloads.skew import TABLES as SKEW_TABLES
 from workloads.skew import ensure_skew, skew_definition, skew_queries
 from workloads.tpcds import Query, ensure_dataset, queries, reference_answer, tpcds_definition

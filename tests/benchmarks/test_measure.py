@@ -7,10 +7,10 @@ from unittest.mock import MagicMock
 import pytest
 from py4j.protocol import Py4JNetworkError
 
+from aqe_plugin.api.row_difference import Row
 from benchmarks import measure as module
 from benchmarks.configs import Contender, chosen_queries, contenders
 from benchmarks.measure import Plan, QueryResult, Timing, attempt, measure
-from workloads.rows import Row
 from workloads.tpcds.queries import Query
 
 _QUERY = Query("q1", "select 1", "select 1")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from aqe_plugin.api.row_difference import Row
 from aqe_plugin.events.model import JoinDecision, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory
 from benchmarks import regret_rounds as module
@@ -21,7 +22,6 @@ from benchmarks.regret_file import RegretConditions, RegretRuns
 from benchmarks.regret_rounds import Effort, measure_workload
 from benchmarks.store import LineFile
 from samples import CHEAPEST, DECISION, FACTS
-from workloads.rows import Row
 from workloads.tpcds.queries import Query
 
 _QUERY = Query("q1", "select 1", "select 1")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from aqe_plugin.api.row_difference import Row, difference
 from aqe_plugin.conf.keys import conf_keys
 from aqe_plugin.events.model import JoinDecision
 from benchmarks.accounts import Account, accounts_of, logged_queries
@@ -18,7 +19,6 @@ from benchmarks.arms import has_counted_keys
 from benchmarks.configs import CONTENDERS, Contender
 from benchmarks.session import turn_of
 from tests.extent import TRIES_ALL, cases
-from workloads.rows import Row, difference
 from workloads.tpcds import Dataset, Query, against_duckdb, queries, reference_answer
 
 if TYPE_CHECKING:

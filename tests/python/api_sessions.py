@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from aqe_plugin import AqePlugin
-from aqe_plugin.errors import ConfError, NotAvailableError
+from aqe_plugin.errors import ConfError, NotAvailableError, StatementError
 from aqe_plugin.events.model import Strategy
 
 CONFS = {
@@ -89,6 +89,85 @@ class AnySession:
 
     def test_a_frame_without_joins_has_no_decisions(self, aqe: AqePlugin, sales: DataFrame) -> None:
         assert aqe.analyze(sales).queries == ()
+
+    def test_a_comparison_proves_equal_rows_and_names_the_joins_that_changed(
+        self, aqe: AqePlugin, spark: SparkSession, sales: DataFrame, items: DataFrame
+    ) -> None:
+        told: list[str] = []
+        spark.conf.set("spark.aqePlugin.force", "*=filtered_sort_merge")
+        try:
+            found = aqe.compare(sales.join(items, "item"), runs=2, progress=told.append)
+        finally:
+            spark.conf.unset("spark.aqePlugin.force")
+        assert (found.rows.verdict, found.rows.rows) == ("equal", 4000), repr(found)
+        assert (len(found.off_seconds), len(found.apply_seconds), found.report) == (2, 2, "")
+        assert [join.decision.facts.build.rows for join in found.changed] == [200]
+        assert {query.mode for query in found.queries} == {"apply"}
+        assert told[-1] == "Pair 2 of 2 ..."
+        assert aqe.mode == "apply"
+        assert "Rows equal: 4,000 rows" in found._repr_html_()
+
+    @pytest.mark.parametrize(
+        ("sql", "said"),
+        [
+            ("SELECT item, sum(amount / 3) FROM sales GROUP BY item ORDER BY item DESC", "in the order of item"),
+            ("SELECT kind AS item FROM items ORDER BY items.item", "not by columns of the answer"),
+            ("SELECT name, item FROM items WHERE kind = 1 ORDER BY item LIMIT 30", "in the order of item"),
+            ("SELECT id FROM range(9) ORDER BY -id LIMIT 4", "not by columns of the answer"),
+            ("SELECT item, kind % 2 AS item FROM items", "in any order"),
+            (
+                "SELECT map(item, name), array(item), named_struct('a', name), null, binary(name) FROM items",
+                "any order",
+            ),
+            ("SELECT * FROM items WHERE item < 0", "no row, so little is proved"),
+            ("WITH few AS (SELECT * FROM items LIMIT 20000) SELECT count(*) FROM few; -- the end", "1 row,"),
+        ],
+    )
+    def test_each_kind_of_query_is_compared(
+        self, aqe: AqePlugin, spark: SparkSession, folder: Path, sql: str, said: str
+    ) -> None:
+        for table in ("sales", "items"):
+            spark.read.parquet(str(folder / table)).createOrReplaceTempView(table)
+        found = aqe.compare(sql, runs=1)
+        assert (found.rows.verdict, said in found.rows.found) == ("equal", True), found.rows.found
+
+    def test_a_query_with_other_rows_in_each_run_is_no_fault(self, aqe: AqePlugin) -> None:
+        found = aqe.compare("SELECT current_timestamp() AS at", runs=1)
+        assert (found.rows.verdict, "Spark alone gives other rows in each run" in found.rows.found) == (
+            "unsettled",
+            True,
+        )
+        assert (len(found.apply_seconds), "== Physical Plan ==" in found.report) == (1, True)
+
+    @pytest.mark.parametrize(
+        ("sql", "why"),
+        [
+            ("CREATE TABLE never_made AS SELECT 1 AS a", "Only a query .* this is none: CREATE TABLE never_made"),
+            ("INSERT INTO never_made SELECT 1", "Only a query .* this is none: INSERT INTO"),
+            ("WITH a AS (SELECT 1) INSERT INTO never_made SELECT * FROM a", "Only a query .* this is none: WITH a"),
+            ("DROP TABLE IF EXISTS never_made", "Only a query"),
+            ("SELECT 1; SELECT 2", "One statement"),
+            ("SELEKT 1", "cannot read the statement: .*SELEKT"),
+            ("SELECT * FROM nowhere", "cannot analyze the query: .*nowhere"),
+            ("SELECT raise_error('it was run')", "fails without the plugin: .*it was run"),
+        ],
+    )
+    def test_what_cannot_be_compared_is_refused(self, aqe: AqePlugin, spark: SparkSession, sql: str, why: str) -> None:
+        with pytest.raises(StatementError, match=why):
+            aqe.compare(sql)
+        assert not spark.catalog.tableExists("never_made")
+
+    def test_nothing_is_compared_where_no_join_is_decided(self, aqe: AqePlugin, spark: SparkSession) -> None:
+        spark.conf.set("spark.sql.adaptive.enabled", "false")
+        try:
+            with pytest.raises(ConfError, match="nothing was run"):
+                aqe.compare("SELECT raise_error('it was run')")
+        finally:
+            spark.conf.unset("spark.sql.adaptive.enabled")
+        with pytest.raises(ConfError, match="runs = 0"):
+            aqe.compare("SELECT 1", runs=0)
+        with pytest.raises(TypeError, match="compare takes a DataFrame"):
+            aqe.compare(7)  # type: ignore[arg-type]
 
     def test_with_the_mode_off_nothing_is_run(self, aqe: AqePlugin, sales: DataFrame) -> None:
         failing = sales.selectExpr("raise_error('it was run') AS failed")

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from aqe_plugin.tuning.rollout.sequential import Comparison, ErrorRates, Excess, Outcome
+from aqe_plugin.tuning.rollout.sequential import ErrorRates, Excess, Outcome, PairComparison
 
 # A change that is not slower still waits while its failures are ten times likelier to be its own than chance: from five
 # pairs on that all speak against it.
@@ -79,7 +79,7 @@ class Observation:
     """
 
     pairs: int
-    comparison: Comparison
+    comparison: PairComparison
     allowed: float
     failures: Excess
     cancellations: Excess

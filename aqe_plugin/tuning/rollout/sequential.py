@@ -51,7 +51,7 @@ class Outcome(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PairComparison:
     """What the pairs show, and their counts.
 
     Attributes:
@@ -121,7 +121,9 @@ class SymmetryEvidence:
         insort(self._sizes, abs(value))
 
 
-def compare(pairs: Sequence[tuple[float, float]], margin: float, rates: ErrorRates, drift: float = 0.0) -> Comparison:
+def compare(
+    pairs: Sequence[tuple[float, float]], margin: float, rates: ErrorRates, drift: float = 0.0
+) -> PairComparison:
     """Takes pairs (canary, control) of durations above 0, in their order, until "worse" or "not worse" is shown.
 
     Args:
@@ -140,10 +142,10 @@ def compare(pairs: Sequence[tuple[float, float]], margin: float, rates: ErrorRat
         worse.add(excess_log)
         not_worse.add(math.log1p(margin) - excess_log)
         if worse.log >= -math.log(rates.false_alarm) and median(ratios) > (1 + drift) * (1 + margin):
-            return Comparison(Outcome.WORSE, len(ratios), slower, median(ratios))
+            return PairComparison(Outcome.WORSE, len(ratios), slower, median(ratios))
         if not_worse.log >= -math.log(rates.false_clear):
-            return Comparison(Outcome.NOT_WORSE, len(ratios), slower, median(ratios))
-    return Comparison(Outcome.UNDECIDED, len(ratios), slower, median(ratios) if ratios else 1.0)
+            return PairComparison(Outcome.NOT_WORSE, len(ratios), slower, median(ratios))
+    return PairComparison(Outcome.UNDECIDED, len(ratios), slower, median(ratios) if ratios else 1.0)
 
 
 def excess(counts: Sequence[tuple[int, int]], rate: float) -> Excess:

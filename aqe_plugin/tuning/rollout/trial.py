@@ -17,7 +17,7 @@ from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.rollout.application_pairs import Pair, application_pairs, unpaired_applications
 from aqe_plugin.tuning.rollout.ledger import RolloutStep
 from aqe_plugin.tuning.rollout.rings import Confirmation, Observation, Ring, RingLimits
-from aqe_plugin.tuning.rollout.sequential import Comparison, Outcome, compare, excess
+from aqe_plugin.tuning.rollout.sequential import Outcome, PairComparison, compare, excess
 from aqe_plugin.tuning.unseen import confirming
 
 # A log that comes later than that is not waited for.
@@ -127,7 +127,7 @@ def observed(trial: Trial, rings: RingLimits) -> tuple[Observation, New]:
     return observation, New(new, tuple(sorted(faulty(unchanged) - trial.faulty)))
 
 
-def _compared(pairs: Sequence[Pair], seen: int, rings: RingLimits, drift: float) -> tuple[Comparison, int]:
+def _compared(pairs: Sequence[Pair], seen: int, rings: RingLimits, drift: float) -> tuple[PairComparison, int]:
     """Compares the durations, of which the first ``seen`` pairs are of earlier looks.
 
     An all-clear of an earlier look stands, but the ring was not left: the step was refused, or waits for a repository.
@@ -151,7 +151,7 @@ def _compared(pairs: Sequence[Pair], seen: int, rings: RingLimits, drift: float)
         begin, rates = end, replace(rates, false_alarm=rates.false_alarm / 2)
 
 
-def _position(pairs: Sequence[Pair], found: Comparison) -> int:
+def _position(pairs: Sequence[Pair], found: PairComparison) -> int:
     """How many of ``pairs`` were looked at until the decision."""
     if found.outcome is Outcome.UNDECIDED:
         return len(pairs)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from workloads.rows import OTHER_ENGINE, Difference, Row, Tolerance, difference
+from aqe_plugin.api.row_difference import OTHER_ENGINE, Difference, Row, Tolerance, difference
 from workloads.tpcds.data import Dataset
 from workloads.tpcds.extension import connect
 from workloads.tpcds.queries import Query

@@ -27,6 +27,7 @@ from aqe_plugin.errors import ConfError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from confs_in_memory import Confs
+from opened_page import opened
 from samples import DECISION, FACTS, OUTCOME, PLANNED, ended
 
 HOSTILE = "<script>alert(1)</script> & \"'\x1b[2J\u202e"
@@ -61,6 +62,18 @@ def test_an_analysis_shows_the_arm_of_a_query() -> None:
     assert (plain.arm, tried.arm) == (None, "canary")
     assert "[apply, canary]" in repr(Analysis("", (tried,)))
     assert "[apply]" in repr(Analysis("", (plain,)))
+
+
+def test_an_analysis_begins_with_what_was_saved_as_a_table_and_in_a_notebook_with_bars() -> None:
+    analysis = Analysis("Ran it.", stories_of([decision_row(join=JoinStory(DECISION, (PLANNED,), (OUTCOME,)))]))
+    head = "1 query: 1 join decided, 1 changed against Spark's own choice"
+    shown = repr(analysis)
+    assert head in " ".join(shown.split())
+    assert shown.index("3.4 s predicted by price") < shown.index("query 7")
+    page = opened(analysis._repr_html_())
+    assert (head in page.text, "3.4 s predicted by price" in page.text) == (True, True)
+    assert (page.tags >= {"svg", "rect", "table"}, page.unclosed) == (True, [])
+    assert "aqe-plugin explain" not in page.text
 
 
 def test_a_running_query_has_no_outcome_and_a_failed_one_an_error() -> None:
@@ -100,7 +113,7 @@ class Explained:
     def __init__(self, name: str, begun: threading.Event, turn: threading.Event) -> None:
         self._name, self._begun, self._turn = name, begun, turn
 
-    def explain(self) -> None:
+    def explain(self, _: bool) -> None:
         self._begun.set()
         self._turn.wait(9)
         sys.stdout.write(f"the plan\n== Extended Information (aqe-plugin) ==\n{self._name}\n")

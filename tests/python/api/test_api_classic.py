@@ -17,7 +17,7 @@ import aqe_plugin
 from api_sessions import CONFS, AnySession, aqe, items, plan_of, sales, write_tables
 from aqe_plugin import AqePlugin
 from aqe_plugin.api import plugin
-from aqe_plugin.errors import NotAvailableError
+from aqe_plugin.errors import NotAvailableError, StatementError
 
 __all__ = ["aqe", "items", "plan_of", "sales"]
 
@@ -71,6 +71,21 @@ class TestClassic(AnySession):
             assert described() == context.getLocalProperty("spark.job.description") == "the nightly report"
         finally:
             context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
+
+    def test_the_answer_of_a_command_is_not_compared(self, aqe: AqePlugin, spark: SparkSession) -> None:
+        # A client of Spark Connect has rows in its place.
+        with pytest.raises(StatementError, match="answer of a command"):
+            aqe.compare(spark.sql("SHOW TABLES"))
+
+    def test_a_comparison_leaves_a_frame_to_be_planned_in_the_mode_of_the_session(
+        self, aqe: AqePlugin, sales: DataFrame, items: DataFrame
+    ) -> None:
+        joined = sales.join(items, "item")
+        aqe.compare(joined, runs=1)
+        before = aqe.decisions().count()
+        joined.collect()
+        aqe.metrics()
+        assert aqe.decisions().count() == before + 1
 
     def test_without_the_jar_on_the_class_path_an_explanation_is_refused_with_what_to_do(
         self, aqe: AqePlugin, sales: DataFrame

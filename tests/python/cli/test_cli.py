@@ -23,6 +23,7 @@ from aqe_plugin.cli.app import app
 from aqe_plugin.cli.settings import settings_of
 from aqe_plugin.errors import EXIT_CODES, AqePluginError
 from commands import Answer
+from opened_page import opened
 from samples import OUTCOME, decided, ended, line, query_lines, write_log
 
 
@@ -41,32 +42,70 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 # explain
 
 
-def test_explain_shows_a_line_for_a_query_and_its_join_and_with_why_every_option(
-    tmp_path: Path, answer: Answer
-) -> None:
+def test_explain_begins_with_what_was_saved_then_a_line_for_each_query_and_join(tmp_path: Path, answer: Answer) -> None:
     log = str(write_log(tmp_path / "app-1"))
     code, out, err = answer("explain", log)
     assert (code, err) == (0, "")
-    assert "query 7" in out
-    assert "27.6 M rows removed" in out
-    assert "not broadcast" not in out
-    assert len(out.splitlines()) <= 5
+    head, lines = out.split("\n\n")
+    assert head.startswith("1 query of 1 application: 1 join decided, 1 changed against Spark's own choice\n  saved ")
+    assert f"aqe-plugin explain {log} --query 7 --why" in head
+    assert lines.splitlines() == [
+        "query 7  3.4 s  q93  [apply]  nightly (app-1): 1 filter, 27.6 M rows removed",
+        "  filtered sort-merge  ss_item_sk = sr_item_sk  filter removed 96 % of 28.8 M rows",
+    ]
+
+
+def test_explain_with_why_shows_every_option_below_the_same_head(tmp_path: Path, answer: Answer) -> None:
+    log = str(write_log(tmp_path / "app-1"))
     code, out, err = answer("explain", log, "--why")
     assert (code, err) == (0, "")
+    assert out.split("\n\n")[0] == answer("explain", log)[1].split("\n\n")[0]
     for part in ("query 7", "96 % removed", "not broadcast"):
         assert part in out
 
 
-@pytest.mark.parametrize("why", [(), ("--why",)])
-def test_explain_breaks_no_line_where_no_terminal_is(
-    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch, why: tuple[str, ...]
+def test_explain_of_one_query_has_no_head(tmp_path: Path, answer: Answer) -> None:
+    for why in ((), ("--why",)):
+        assert answer("explain", str(write_log(tmp_path / "app-1")), "--query", "7", *why)[1].startswith("query 7 ")
+
+
+@pytest.mark.parametrize("columns", ["60", "300"])
+def test_explain_fills_120_columns_where_no_terminal_is_and_with_why_breaks_no_line(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    code, out, _ = answer("explain", str(write_log(tmp_path / "app-1")), *why)
-    assert code == 0
+    monkeypatch.setenv("COLUMNS", columns)
+    log = str(write_log(tmp_path / "app-1", query_lines(description="a long description " * 30)))
+    _, out, _ = answer("explain", log)
+    lines = out.split("\n\n")[1].splitlines()
     assert all(line == line.rstrip() for line in out.splitlines())
-    assert max(map(len, out.splitlines())) > 80
-    assert (len(out.splitlines()) == 2) == (not why)
+    assert (len(lines), max(map(len, lines))) == (2, 120)
+    assert max(map(len, answer("explain", log, "--why")[1].splitlines())) > 300
+
+
+def test_explain_writes_a_page_that_loads_nothing_and_shows_the_head(tmp_path: Path, answer: Answer) -> None:
+    hostile = "</summary><script>alert(1)</script>"
+    log = str(write_log(tmp_path / "app-1", query_lines(1), query_lines(2, hostile)))
+    target = tmp_path / "page.html"
+    head = answer("explain", log)[1].split("\n\n")[0]
+    code, out, err = answer("explain", log, "--html", str(target))
+    assert (code, out.rstrip("\n"), str(target) in err) == (0, head, True)
+    page = opened(target.read_text(encoding="utf-8"))
+    assert (page.loads, page.unclosed) == ([], [])
+    assert not page.tags & {"script", "img", "link", "iframe", "object", "base", "form"}
+    assert page.tags >= {"svg", "details", "dl"}
+    for part in (hostile, "query 1", "2 joins decided", "not broadcast", "store_sales", "--query 1 --why"):
+        assert part in page.text
+
+
+def test_explain_as_json_writes_a_page_too(tmp_path: Path, answer: Answer) -> None:
+    log, target = str(write_log(tmp_path / "app-1")), tmp_path / "page.html"
+    _, out, _ = answer("explain", log, "--format", "json", "--html", str(target))
+    assert (out, target.is_file()) == (answer("explain", log, "--format", "json")[1], True)
+
+
+def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path, answer: Answer) -> None:
+    code, _, err = answer("explain", str(write_log(tmp_path / "app-1")), "--html", str(tmp_path / "no" / "page.html"))
+    assert (code, "cannot be written" in err) == (8, True)
 
 
 def test_explain_of_a_folder_says_of_which_application_each_query_is(tmp_path: Path, answer: Answer) -> None:
@@ -132,7 +171,7 @@ def test_explain_reports_skipped_lines_and_shows_the_rest(tmp_path: Path, answer
     (tmp_path / "a-note").write_text("no log")
     write_log(tmp_path / "app-1", [line(decided(), schemaVersion=5)], query_lines())
     code, out, err = answer("explain", str(tmp_path))
-    assert (code, out.count("query 7")) == (0, 1)
+    assert (code, out.count("\nquery 7")) == (0, 1)
     newer = "JoinDecided has schemaVersion 5, this aqe-plugin reads up to 1: upgrade it to read them"
     assert err.splitlines() == [
         f"skipped {tmp_path}/a-note: not a Spark event log",
@@ -144,7 +183,7 @@ def test_explain_of_a_truncated_log_shows_what_is_whole(tmp_path: Path, answer: 
     path = write_log(tmp_path / "app-1", query_lines(1), query_lines(2))
     path.write_bytes(path.read_bytes()[:-30])
     code, out, err = answer("explain", str(path))
-    assert (code, out.count("query 1"), out.count("query 2")) == (0, 1, 1)
+    assert (code, out.count("\nquery 1 "), out.count("\nquery 2 ")) == (0, 1, 1)
     assert err == f"skipped {path}, line 12: the line is cut off\n"
 
 
@@ -361,7 +400,7 @@ def test_an_internal_fault_is_one_line_too(answer: Answer, monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by\nzero")
 
-    monkeypatch.setattr("aqe_plugin.cli.app.queries_of", broken)
+    monkeypatch.setattr("aqe_plugin.cli.explain.queries_of", broken)
     code, _, err = answer("explain", "x")
     assert (code, err) == (1, "ZeroDivisionError: by\\nzero (a fault of aqe-plugin; --debug shows where)\n")
 

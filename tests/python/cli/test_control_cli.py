@@ -47,6 +47,33 @@ def test_install_without_yes_only_shows_the_change(conf: Path, jar: str, answer:
     assert conf.read_bytes() == before
 
 
+@pytest.mark.parametrize("listed", ["hdfs:///apps/{}", "local:///opt/spark/{}", "{folder}/{}", "file:{folder}/{}"])
+def test_a_new_mode_keeps_the_jar_that_the_conf_lists(tmp_path: Path, jar: str, answer: Answer, listed: str) -> None:
+    entry = listed.format(JAR, folder=Path(jar).parent)
+    conf = tmp_path / "spark-defaults.conf"
+    conf.write_text(f"spark.jars /a.jar,{entry}\nspark.plugins io.aqeplugin.AqePlugin\nspark.aqePlugin.mode apply\n")
+    expected = conf.read_text().replace("mode apply", "mode off")
+    assert answer("install", "--target", str(conf), "--mode", "off", "--yes")[0] == 0
+    assert conf.read_text() == expected
+
+
+def test_a_new_mode_of_a_manifest_needs_no_jar_here(tmp_path: Path, answer: Answer) -> None:
+    manifest = tmp_path / "app.yaml"
+    manifest.write_text(MANIFEST)
+    target = ("--target", str(manifest))
+    assert answer("install", *target, "--jar", f"local:///opt/{JAR}", "--yes")[0] == 0
+    before = manifest.read_text()
+    assert answer("install", *target, "--mode", "off", "--yes")[0] == 0
+    assert manifest.read_text() == before.replace("observe", "off") != before
+
+
+def test_a_listed_jar_that_is_gone_is_replaced(conf: Path, jar: str, answer: Answer) -> None:
+    assert answer("install", "--target", str(conf), "--jar", jar, "--yes")[0] == 0
+    Path(jar).unlink()
+    _, out, _ = answer("install", "--target", str(conf), "--spark", "4.1", "--format", "diff")
+    assert f"-spark.jars {jar}" in re.sub(" +", " ", out)
+
+
 SECRETS = """\
 spark.hadoop.fs.s3a.secret.key S3CRET
 spark.ssl.keyPassword S3CRET

@@ -19,6 +19,7 @@ EVERY = ("table", "json", "conf", "diff", "patch")
 KNOWN = {
     "explain": ("table", "json"),
     "check": ("table", "json"),
+    "compare": ("table", "json"),
     "install": ("table", "json", "diff", "patch"),
     "rollback": ("table", "json", "diff", "patch"),
     "uninstall": ("table", "json", "diff", "patch"),

@@ -88,7 +88,8 @@ def _raise(error: Exception) -> Any:
 
 def test_every_option_that_is_a_path_is_relative_to_the_settings_file(toml: Path) -> None:
     paths = {one.name for one in EVERY if one.option.metavar == PATH}
-    assert paths == {"target", "checkpoint", "event-log", "jar", "output", "plot", "values"}
+    expected = {"target", "checkpoint", "event-log", "html", "jar", "output", "plot", "report", "setup", "values"}
+    assert paths == expected
     toml.write_text('target = "conf/a.conf"\n[check]\njar = "/abs/a.jar"\n')
     settings = found({}, toml)
     assert settings["install", "target"].value == f"{toml.parent}/conf/a.conf"

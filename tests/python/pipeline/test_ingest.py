@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from aqe_plugin.errors import EventSchemaError
+from aqe_plugin.events.fingerprint import fingerprint as python_fingerprint
 from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.lines import Event, parse_event
 from aqe_plugin.events.model import JoinFacts
@@ -24,7 +25,6 @@ from aqe_plugin.pipeline.history import history_in
 from aqe_plugin.pipeline.ingest import ingest
 from aqe_plugin.pipeline.priced_joins import joined_outcomes, measured_joins
 from aqe_plugin.pipeline.warehouse import Warehouse
-from aqe_plugin.tuning.fingerprint import fingerprint as python_fingerprint
 from aqe_plugin.tuning.history import history_of
 from aqe_plugin.tuning.runs import run_of
 from pipeline_logs import named, read, stored

@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, StructType
 
 import aqe_plugin
+from aqe_plugin.events.fingerprint import fingerprint as python_fingerprint
 from aqe_plugin.events.model import JoinDecided, JoinKind, LimitDecided, PredicateInferred, QueryEnded
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.pipeline.fingerprint import fingerprint, join_condition, join_conditions
 from aqe_plugin.pipeline.schemas import members_of
-from aqe_plugin.tuning.fingerprint import fingerprint as python_fingerprint
 from samples import (
     DECISION,
     FACTS,

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from aqe_plugin.conf.keys import PREFIX, conf_keys
-from aqe_plugin.events.describe import describe_estimate, describe_reason
+from aqe_plugin.events.describe import describe_estimate, reason_meanings
 from aqe_plugin.events.lines import parse_event
-from aqe_plugin.events.model import Reason, WeighedOption
+from aqe_plugin.events.model import FilterOutcome, Mode, Reason, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
 from aqe_plugin.render.queries import query_lines, query_table
+from aqe_plugin.render.query_text import plain, shortened
 from samples import (
     DECISION,
     OUTCOME,
@@ -44,10 +45,8 @@ def table(*queries: QueryStory, width: int = 200) -> str:
     return out.getvalue()
 
 
-def lines(*queries: QueryStory, width: int = 400) -> list[str]:
-    out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(*map(query_lines, queries))
-    return [line.rstrip() for line in out.getvalue().splitlines() if line.strip()]
+def lines(query: QueryStory, width: int = 120) -> list[str]:
+    return [part for line in query_lines(query, width) for part in plain(line).rstrip().splitlines()]
 
 
 def test_the_table_of_a_join_shows_its_predicted_cost() -> None:
@@ -86,18 +85,76 @@ def test_in_short_a_query_and_each_of_its_joins_limits_and_predicates_is_a_line(
     counted = replace(story(), limits=(limited(),), predicates=(inferred(),))
     query, join, limit, predicate = lines(counted)
     assert query == "query 7  3.4 s  q93  [apply]  app-1: 2 filters, 27.6 M rows removed"
-    reason, of_filter = describe_reason(DECISION.reason), describe_reason(DECISION.filter_reason)
-    assert join == f"  filtered sort-merge  {', '.join(DECISION.facts.keys)}  {reason}; filter: {of_filter}"
-    assert (limit.startswith("  limit of the query"), predicate.startswith("  scan of ")) == (True, True)
+    proven = reason_meanings()["ENOUGH_ROWS"]
+    assert (join, limit, predicate) == (
+        "  filtered sort-merge  ss_item_sk = sr_item_sk  filter removed 96 % of 28.8 M rows",
+        f"  limit: fewest files  100.0 k rows of sales    {proven}",
+        "  predicate            sales: (day <= 17)       an inequality",
+    )
 
 
-def test_in_short_a_join_without_a_filter_says_why_once() -> None:
+def test_in_short_a_join_says_in_words_why_it_is_not_changed() -> None:
     missing = Reason("NO_TARGET_SCAN", 0.0, 1.0, "scans", "")
-    unwanted = replace(DECISION, build_filter=False, filter_reason=missing)
+    unwanted = replace(DECISION, choice="plain_sort_merge", build_filter=False, filter_reason=missing)
     join = lines(replace(story(), joins=(JoinStory(unwanted, (), ()),)))[1]
-    assert join.endswith(f"{describe_reason(DECISION.reason)}; no filter: {describe_reason(missing)}")
-    alike = replace(unwanted, reason=missing)
-    assert "no filter" not in lines(replace(story(), joins=(JoinStory(alike, (), ()),)))[1]
+    assert join.endswith(f"  {reason_meanings()['NO_TARGET_SCAN']}")
+    left = replace(unwanted, choice="leave_to_spark", reason=Reason("HINT", None, None, "", ""))
+    assert lines(replace(story(), joins=(JoinStory(left, (), ()),)))[1].endswith(f"  {reason_meanings()['HINT']}")
+
+
+def test_in_short_another_method_has_its_reason_and_the_effect_of_its_filter() -> None:
+    broadcast = JoinStory(replace(DECISION, choice="broadcast"), (PLANNED,), (OUTCOME,))
+    assert lines(replace(story(), joins=(broadcast,)), 200)[1].endswith(
+        "  the cheapest option that fits into memory; filter removed 96 % of 28.8 M rows"
+    )
+
+
+@pytest.mark.parametrize(
+    ("mode", "outcomes", "words"),
+    [
+        ("observe", (), "filter would remove 96 % of 28.8 M rows"),
+        ("apply", (), "filter is expected to remove 96 % of 28.8 M rows"),
+        ("apply", (PASSED_ALL,), "the filter was not ready in time, so every row passes"),
+        ("apply", (replace(OUTCOME, kind="missing"),), "the filter was not found when the scan ran"),
+        ("apply", (replace(OUTCOME, rows_in=0, rows_out=0, rows_unchecked=0),), "no row reached its filter"),
+    ],
+)
+def test_in_short_a_filter_says_what_became_of_it(mode: Mode, outcomes: tuple[FilterOutcome, ...], words: str) -> None:
+    join = JoinStory(DECISION, (PLANNED,), outcomes)
+    assert lines(replace(story(), mode=mode, joins=(join,)))[1].endswith(f"  {words}")
+
+
+LONG = replace(
+    DECISION,
+    facts=replace(DECISION.facts, keys=("warehouse.inventory_of_the_day.i_item_sk = catalog.`a.b c`.item_sk",) * 2),
+    choice="leave_to_spark",
+    reason=Reason("MAX_FILTERS_PER_PLAN", 3, 3, "filters", ""),
+    build_filter=False,
+)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_in_short_no_line_is_wider_than_the_terminal_and_keys_give_way_first(width: int) -> None:
+    shown = replace(story(), joins=(JoinStory(LONG, (), ()), *story().joins))
+    _, long, short = lines(shown, width)
+    assert max(len(long), len(short)) <= width
+    assert long.startswith("  left to Spark        …i_item_sk = …item_…")
+    meaning = reason_meanings()["MAX_FILTERS_PER_PLAN"]
+    reason = long[long.index("the plan already") :]
+    assert reason.endswith("…")
+    assert meaning.startswith((f"{reason[:-1]} ", f"{reason[:-1]},"))
+    assert "filter removed 96 % of 28.8 M rows" in short
+    assert long.index("…i_item_sk") == short.index("ss_item_sk")
+    assert long.index("the plan already") == short.index("filter removed")
+
+
+@given(st.text(), st.integers(0, 40), st.booleans())
+def test_a_shortened_text_fits_and_ends_at_a_word_if_so_asked(text: str, width: int, at_words: bool) -> None:
+    short = shortened(text, width, at_words=at_words)
+    assert len(short) <= max(1, width)
+    if at_words and short != text and " " in short:
+        assert short.endswith("…")
+        assert text[len(short) - 1 :][:1].isspace() or text[: len(short) - 1].rstrip() == short[:-1]
 
 
 def test_in_short_what_went_wrong_is_told() -> None:
@@ -111,8 +168,9 @@ def test_in_short_what_went_wrong_is_told() -> None:
 
 
 @given(st.from_type(JoinStory))
-def test_in_short_every_join_can_be_shown(join: JoinStory) -> None:
-    assert lines(replace(story(), joins=(join,)))
+def test_in_short_every_join_is_a_line_that_fits(join: JoinStory) -> None:
+    _, *rest = lines(replace(story(), joins=(join,)))
+    assert (len(rest), max(map(len, rest)) <= 120) == (1, True)
 
 
 def test_a_query_begins_with_its_sums() -> None:

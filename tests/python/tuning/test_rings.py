@@ -18,11 +18,11 @@ from aqe_plugin.tuning.rollout.rings import (
     after_observing,
     is_over,
 )
-from aqe_plugin.tuning.rollout.sequential import Comparison, Excess, Outcome, excess
+from aqe_plugin.tuning.rollout.sequential import Excess, Outcome, PairComparison, excess
 
 LIMITS = RingLimits(margin=0.05, alpha=0.05, max_pairs=100)
 COMPARISONS = st.builds(
-    Comparison,
+    PairComparison,
     outcome=st.sampled_from(list(Outcome)),
     pairs=st.integers(0, 150),
     slower=st.integers(0, 150),
@@ -64,7 +64,9 @@ def seen(
     cancellations: Excess = NO_EXCESS,
     errors: int = 0,
 ) -> Observation:
-    return Observation(pairs, Comparison(outcome, 20, 12, 1.02), 0.05, failures, cancellations, errors, has_canary=True)
+    return Observation(
+        pairs, PairComparison(outcome, 20, 12, 1.02), 0.05, failures, cancellations, errors, has_canary=True
+    )
 
 
 @given(ring=st.sampled_from(list(NEXT)), what=SEEN)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from aqe_plugin.tuning.rollout.rings import RingLimits
 from aqe_plugin.tuning.rollout.sequential import (
-    Comparison,
     ErrorRates,
     Outcome,
+    PairComparison,
     SymmetryEvidence,
     compare,
     excess,
@@ -34,7 +34,9 @@ def pairs(dice: random.Random, slowdown: float, sigma: float, many: int) -> list
     return [(duration(1000 * slowdown), duration(1000)) for _ in range(many)]
 
 
-def outcomes(seed: int, slowdown: float, sigma: float = 0.1, trials: int = 2000, many: int = 200) -> list[Comparison]:
+def outcomes(
+    seed: int, slowdown: float, sigma: float = 0.1, trials: int = 2000, many: int = 200
+) -> list[PairComparison]:
     dice = random.Random(seed)
     return [compare(pairs(dice, slowdown, sigma, many), MARGIN, RATES) for _ in range(trials)]
 
@@ -118,7 +120,7 @@ def test_equal_values_are_no_evidence_and_one_straggler_is_little() -> None:
 
 
 def test_without_pairs_the_test_is_undecided() -> None:
-    assert compare([], MARGIN, RATES) == Comparison(Outcome.UNDECIDED, 0, 0, 1.0)
+    assert compare([], MARGIN, RATES) == PairComparison(Outcome.UNDECIDED, 0, 0, 1.0)
     assert log_evidence(0, 0) == 0
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from aqe_plugin.events.fingerprint import fingerprint
 from aqe_plugin.events.model import TrialArm
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.logs.queries import read_queries
-from aqe_plugin.tuning.fingerprint import fingerprint
 from aqe_plugin.tuning.history import (
     DAY_MILLIS,
     Application,

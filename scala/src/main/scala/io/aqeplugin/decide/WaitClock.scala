@@ -48,8 +48,7 @@ final case class NextCheck(afterMillis: Double, isIdle: Boolean)
   * }}}
   * One look at the slots says little: AQE plans as soon as a stage has ended, when what it will run next has no slot yet. Time that has
   * passed is lost either way and does not count. Each check, but one that finds idle slots, schedules the next at least a quarter of the
-  * waited time later, so that a wait has few of them. Of a build side that turns out larger than predicted, less of the saving may be left, or nothing. Pure and
-  * total.
+  * waited time later, so that a wait has few of them. Pure and total.
   */
 object WaitClock {
 
@@ -81,27 +80,6 @@ object WaitClock {
       val step = if (isIdle) shortest else Seq(shortest, waited / ChecksPerWaited, soonest).max
       Right(NextCheck(math.min(waited + step, limit), isIdle))
     }
-  }
-
-  /** The wait with what is left of its saving for a larger build side, or why it ends because nothing is left.
-    *
-    * @param predicted
-    *   the facts of the wait as they are estimated now, without the growth
-    */
-  def afterGrowth(
-      wait: WaitDecision,
-      growth: BuildGrowth,
-      predicted: WaitFacts,
-      thresholds: Thresholds
-  ): Either[Reason, WaitDecision] = {
-    val build = growth.of(predicted.join.build)
-    val before = WaitPrice.decide(predicted, thresholds)
-    val after = WaitPrice.decide(predicted.copy(join = predicted.join.copy(build = build)), thresholds)
-    // What else has changed since the wait began is not judged again.
-    if (before.savingMillis <= 0 || after.savingMillis >= before.savingMillis) Right(wait)
-    else if (after.savingMillis > 0) Right(wait.copy(savingMillis = wait.savingMillis * after.savingMillis / before.savingMillis))
-    else if (after.reason.limit.isDefined && after.reason.confKey.nonEmpty) Left(after.reason.copy(code = ReasonCode.WaitReleased))
-    else Left(Reason(ReasonCode.WaitReleased, Some(build.rows.toDouble), Some(predicted.join.build.rows.toDouble), "rows"))
   }
 
   private val ChecksPerWaited = 4

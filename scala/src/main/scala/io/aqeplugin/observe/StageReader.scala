@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.metric.SQLMetric
 
-import io.aqeplugin.decide.{BuildFacts, EstimateSource, KeyFacts, RowEstimate, RowsSoFar}
+import io.aqeplugin.decide.{BuildFacts, EstimateSource, KeyFacts, RowEstimate}
 
 /** Reads the measurements of a finished stage. Never starts a job. */
 object StageReader {
@@ -64,17 +64,7 @@ object StageReader {
 
   /** Rows of the table that `keys` come from; of the largest table below, if they are columns of none. */
   def originRows(stage: QueryStageExec, keys: Seq[Expression], tables: TableStatistics): Option[RowEstimate] =
-    origin(stage, keys, tables).map(_._2)
-
-  /** The same of a stage that runs: what came out of a scan of its own is that of its finished tasks. */
-  def originRowsSoFar(stage: QueryStageExec, keys: Seq[Expression], tables: TableStatistics): Option[RowsSoFar] =
-    origin(stage, keys, tables).map { case (scan, rows) =>
-      val isOutput = rows.source == EstimateSource.ScanOutput || rows.source == EstimateSource.ScaledOutput
-      RowsSoFar(rows.rows, isComplete = !isOutput || !ownScans(stage.plan).exists(_ eq scan))
-    }
-
-  private def origin(stage: QueryStageExec, keys: Seq[Expression], tables: TableStatistics): Option[(SparkPlan, RowEstimate)] =
-    originOf(stage, keys).fold(largestTable(stage, tables))(scan => tableRows(scan, tables).map(scan -> _))
+    originOf(stage, keys).fold(largestTableRows(stage, tables))(tableRows(_, tables))
 
   /** Distinct values of a single key in the table that it comes from. */
   private def originDistinct(stage: QueryStageExec, keys: Seq[Expression], tables: TableStatistics): Option[Long] =
@@ -91,24 +81,17 @@ object StageReader {
 
   /** Rows of the largest table below a stage, through the earlier stages that it reads. */
   def largestTableRows(stage: QueryStageExec, tables: TableStatistics): Option[RowEstimate] =
-    largestTable(stage, tables).map(_._2)
-
-  private def largestTable(stage: QueryStageExec, tables: TableStatistics): Option[(SparkPlan, RowEstimate)] =
-    scans(stage).flatMap(scan => tableRows(scan, tables).map(scan -> _)).maxByOption(_._2.rows)
+    scans(stage).flatMap(tableRows(_, tables)).maxByOption(_.rows)
 
   /** The scans below a stage, through the earlier stages that it reads. */
-  private def scans(stage: QueryStageExec): Seq[SparkPlan] = scansBelow(stage.plan) {
-    case earlier: QueryStageExec    => Seq(earlier.plan)
-    case reused: ReusedExchangeExec => Seq(reused.child)
-  }
+  private def scans(stage: QueryStageExec): Seq[SparkPlan] = scansBelow(stage.plan)
 
-  /** The scans that run in the stage of `plan` itself: an earlier stage is a leaf. */
-  private def ownScans(plan: SparkPlan): Seq[SparkPlan] = scansBelow(plan)(PartialFunction.empty)
-
-  private def scansBelow(plan: SparkPlan)(through: PartialFunction[SparkPlan, Seq[SparkPlan]]): Seq[SparkPlan] = plan match {
+  private def scansBelow(plan: SparkPlan): Seq[SparkPlan] = plan match {
     case scan @ (_: FileSourceScanExec | _: DataSourceV2ScanExecBase | _: RowDataSourceScanExec | _: LocalTableScanExec | _: RangeExec) =>
       Seq(scan)
-    case other => through.applyOrElse(other, (_: SparkPlan).children).flatMap(scansBelow(_)(through))
+    case earlier: QueryStageExec    => scansBelow(earlier.plan)
+    case reused: ReusedExchangeExec => scansBelow(reused.child)
+    case other                      => other.children.flatMap(scansBelow)
   }
 
   /** Rows before the scan left out partitions or files. What came out of the scan counts only as a part of the table that is known. */

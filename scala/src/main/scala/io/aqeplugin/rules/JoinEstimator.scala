@@ -3,7 +3,6 @@ package io.aqeplugin.rules
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.Join
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.joins.{ShuffledHashJoinExec, SortMergeJoinExec}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
@@ -99,12 +98,6 @@ private[rules] final class JoinEstimator(
       context.state.sampleOnce(estimate.joinId, estimate.buildSide, scan.output.map(_.exprId))(KeySamples.of(scan, keys))
     case _ =>
   }
-
-  /** What is known now of a wait that has begun. */
-  def begunWait(join: FoundJoin, buildSide: Side, site: JoinSite): WaitFacts = waitFacts(join, unweighed(join, buildSide, site), site)
-
-  /** Rows that a stage is estimated to write. */
-  def rowsOf(stage: QueryStageExec): Double = estimates(stage).rows
 
   /** What is known now, with the filters of the joins that were judged before, and without a wait decision. */
   def unweighed(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {

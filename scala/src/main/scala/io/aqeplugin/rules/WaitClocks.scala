@@ -2,18 +2,17 @@ package io.aqeplugin.rules
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
 import io.aqeplugin.exec.MeasuredKeys
-import io.aqeplugin.observe.{ClusterSize, FoundJoin, JoinWait, StageReader}
+import io.aqeplugin.observe.{ClusterSize, FoundJoin, JoinWait}
 import io.aqeplugin.place.JoinSite
 import io.aqeplugin.sketch.SketchProgress
 
 /** Checks the waits of one plan, and says when to check them again. */
-private[rules] final class WaitClocks(context: RuleContext, estimator: JoinEstimator, nowNanos: Long) {
+private[rules] final class WaitClocks(context: RuleContext, nowNanos: Long) {
   private val checks = mutable.ArrayBuffer.empty[Long]
 
   /** The soonest check that is due, as `System.nanoTime`; none if no wait of the plan can end before its build side has finished. */
@@ -43,9 +42,7 @@ private[rules] final class WaitClocks(context: RuleContext, estimator: JoinEstim
       else JoinWait.Stage(isOwn = false, StagesBelow.left(side), StagesBelow.runs(side), nowNanos)
     context.state
       .waitOnce(estimate.joinId)(begun(estimate, wait, stage))
-      .flatMap(_ =>
-        context.state.changeWait(estimate.joinId)(_.goOn(stage, context.thresholds)(check(_, join, estimate.buildSide, wait, site)))
-      )
+      .flatMap(_ => context.state.changeWait(estimate.joinId)(_.goOn(stage, context.thresholds)(check(_, wait, site))))
   }
 
   private def begun(estimate: JoinFacts, wait: WaitDecision, stage: JoinWait.Stage): JoinWait = {
@@ -54,16 +51,11 @@ private[rules] final class WaitClocks(context: RuleContext, estimator: JoinEstim
     JoinWait(nowNanos, stage, first)
   }
 
-  private def check(begun: JoinWait, join: FoundJoin, buildSide: Side, wait: WaitDecision, site: JoinSite): JoinWait = {
-    val seen = ownStage(site).flatMap { case (stage, _) => MeasuredKeys.progress(stage) }
-    val grown = seen.flatMap(growth(_, site)).fold[Either[Reason, WaitDecision]](Right(wait)) {
-      WaitClock.afterGrowth(wait, _, estimator.begunWait(join, buildSide, site), context.thresholds)
-    }
-    grown.flatMap(WaitClock.check(_, progress(begun, seen), context.thresholds)) match {
+  private def check(begun: JoinWait, wait: WaitDecision, site: JoinSite): JoinWait =
+    WaitClock.check(wait, progress(begun, ownStage(site).flatMap(MeasuredKeys.progress)), context.thresholds) match {
       case Left(reason) => begun.release(wait, reason, nowNanos)
       case Right(next)  => begun.until(next)
     }
-  }
 
   // Executors come and go while a query runs.
   private lazy val slots = ClusterSize.of(context.sparkContext).slots
@@ -74,12 +66,5 @@ private[rules] final class WaitClocks(context: RuleContext, estimator: JoinEstim
     WaitProgress(begun.waitedMillis(nowNanos), begun.stageMillis(nowNanos), done, tasks, slots, idleShare, begun.isIdle)
   }
 
-  private def growth(seen: SketchProgress, site: JoinSite): Option[BuildGrowth] = ownStage(site).flatMap { case (stage, keys) =>
-    val tableRows = StageReader.originRowsSoFar(stage, keys, context.tables)
-    BuildGrowth.seen(seen.doneTasks, seen.tasks, seen.rows, tableRows, estimator.rowsOf(stage))
-  }
-
-  private def ownStage(site: JoinSite): Option[(QueryStageExec, Seq[Expression])] = site.source.collect {
-    case (stage: QueryStageExec, keys) => (stage, keys)
-  }
+  private def ownStage(site: JoinSite): Option[QueryStageExec] = site.source.collect { case (stage: QueryStageExec, _) => stage }
 }

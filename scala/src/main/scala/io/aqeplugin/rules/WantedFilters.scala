@@ -18,7 +18,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private val state = context.state
   private val joins = new PlanJoins(plan, context)
   private val sites = new JoinSites(plan, context, joins)
-  private val clocks = new WaitClocks(context, sites.estimator, System.nanoTime())
+  private val clocks = new WaitClocks(context, System.nanoTime())
   private val shared = new SharedByPlans(context)
 
   /** Whether the plan has no join. */

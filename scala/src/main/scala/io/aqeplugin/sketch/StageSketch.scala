@@ -41,7 +41,7 @@ final class StageSketch(limits: SketchLimits) {
 
   /** None before the first partition. */
   def progress: Option[SketchProgress] =
-    if (tasks.isEmpty) None else Some(SketchProgress(tasks.cardinality, tasks.cardinality + missing, rows))
+    if (tasks.isEmpty) None else Some(SketchProgress(tasks.cardinality, tasks.cardinality + missing))
 
   /** What is known once all partitions have been added; none before. */
   def summary: Option[KeySummary] =
@@ -79,8 +79,8 @@ object StageSketch {
   val Buckets = 16
 }
 
-/** How far a stage is: `doneTasks` of its `tasks` have written `rows` rows, each partition once. */
-final case class SketchProgress(doneTasks: Int, tasks: Int, rows: Long)
+/** How far a stage is: `doneTasks` of its `tasks`, each partition once. */
+final case class SketchProgress(doneTasks: Int, tasks: Int)
 
 /** The keys that a stage wrote.
   *

@@ -85,64 +85,6 @@ class WaitClockProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(WaitClock.check(wait, busy, thresholds) == Right(NextCheck(2000, isIdle = false)))
   }
 
-  private val growths: Gen[BuildGrowth] =
-    Gen.zip(Gen.choose(1.0, 1e4), Gen.option(Gen.choose(0L, 100000000L))).map { case (by, tableRows) => BuildGrowth(by, tableRows) }
-
-  test("a build side with more rows than predicted never lengthens a wait, and puts off no check") {
-    forAll(waits, progress, FactsGen.waitFacts, growths, FactsGen.thresholds) { (wait, now, predicted, growth, limits) =>
-      val asPredicted = WaitClock.check(wait, now, limits)
-      val grown = WaitClock.afterGrowth(wait, growth, predicted, limits).flatMap(WaitClock.check(_, now, limits))
-      grown match {
-        case Left(reason) => assert(reason.code == ReasonCode.WaitReleased && reason.measured.isDefined && reason.limit.isDefined)
-        case Right(next)  => assert(asPredicted.exists(next.afterMillis <= _.afterMillis))
-      }
-    }
-  }
-
-  test("what is left of the saving is in proportion to that of the larger build side") {
-    val kept = DimensionOfAFifth.copy(join = DimensionOfAFifth.join.copy(build = growthBy(2).of(DimensionOfAFifth.join.build)))
-    val left = WaitPrice.decide(kept, thresholds).savingMillis / WaitPrice.decide(DimensionOfAFifth, thresholds).savingMillis
-    val judged = WaitClock.afterGrowth(TenSeconds, growthBy(2), DimensionOfAFifth, thresholds)
-    assert(left > 0 && left < 1 && judged == Right(TenSeconds.copy(savingMillis = TenSeconds.savingMillis * left)))
-  }
-
-  test("a wait ends when the build side keeps so many rows of its table that no filter pays, though every slot is busy") {
-    val reason = WaitClock.afterGrowth(TenSeconds, growthBy(4), DimensionOfAFifth, thresholds).left.toOption
-    assert(reason.map(_.code).contains(ReasonCode.WaitReleased))
-    assert(reason.map(_.confKey).contains(AqeConf.FilterMaxPassRate.key) && reason.flatMap(_.measured).exists(_ > 0.7))
-    // Of a table that is larger than was known too, the same share is kept.
-    val larger = BuildGrowth(4, tableRows = None)
-    assert(WaitClock.afterGrowth(TenSeconds, larger, DimensionOfAFifth, thresholds).isRight)
-  }
-
-  test("a wait for a broadcast ends with the rows when there are too many for one, where no filter was possible") {
-    val small = FactsGen.Typical.copy(filterObstacle = Some(ReasonCode.ReusedExchange))
-    val facts = DimensionOfAFifth.copy(join = small)
-    assert(WaitPrice.decide(facts, thresholds).savingMillis > 0)
-    val reason = WaitClock.afterGrowth(TenSeconds, BuildGrowth(1000, None), facts, thresholds).left.toOption
-    assert(reason.contains(Reason(ReasonCode.WaitReleased, Some(50000000.0), Some(50000.0), "rows")))
-  }
-
-  test("a wait that would save nothing now for another reason is not ended by the growth") {
-    val started = DimensionOfAFifth.copy(join = DimensionOfAFifth.join.copy(probe = FactsGen.Typical.probe.copy(started = true)))
-    assert(WaitClock.afterGrowth(TenSeconds, growthBy(4), started, thresholds) == Right(TenSeconds))
-  }
-
-  private val TenSeconds = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 10000, idleMillis = 40, buildMillis = 500)
-
-  /** 28 million probe rows wait for a fifth of 2.8 million build rows. */
-  private val DimensionOfAFifth = WaitFacts(
-    FactsGen.Typical.copy(build =
-      FactsGen.Typical.build.copy(rows = 560000, originRows = Some(2800000), keys = KeyFacts(columns = 1, supported = true))
-    ),
-    buildScanBytes = 60000000,
-    buildTasks = 10,
-    shufflePartitions = 200,
-    otherRunnableTasks = 0
-  )
-
-  private def growthBy(by: Double): BuildGrowth = BuildGrowth(by, tableRows = Some(2800000))
-
   test("what the stages below have taken says nothing of the build side's own stage") {
     val wait = WaitDecision(waits = true, Reason(ReasonCode.WaitPays), savingMillis = 10000, idleMillis = 40, buildMillis = 500)
     def after(stageMillis: Double, done: Int): WaitProgress =

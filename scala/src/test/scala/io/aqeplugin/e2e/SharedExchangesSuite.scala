@@ -59,10 +59,14 @@ class SharedExchangesSuite extends AnyFunSuite with PluginSession {
     assert(filtered(result).contains("parquet-sold(ticket)"), result.plan)
   }
 
-  /** Decides joins with a fact table by closed gates; returns also how many more records were read than without the plugin. */
-  private def priced(query: String, confs: (String, String)*): (Seq[JsonNode], Long) = {
+  private lazy val largeTables: Unit = {
     table("many", "SELECT id AS ticket, id % 90 AS item, id % 2000 AS day, rand(1) AS x FROM range(600000)")
     table("calendar", "SELECT id AS d, 1996 + id div 4 AS year FROM range(4000)")
+  }
+
+  /** Decides joins with a fact table by closed gates; returns also how many more records were read than without the plugin. */
+  private def priced(query: String, confs: (String, String)*): (Seq[JsonNode], Long) = {
+    largeTables
     val all = Seq("spark.sql.autoBroadcastJoinThreshold" -> "10", "spark.aqePlugin.cost.shuffleNanosPerRow" -> "10000") ++ confs
     withConf(all: _*) {
       val (before, recordsBefore) = counted(withConf("spark.aqePlugin.mode" -> "off")(ran(spark.sql(query))))

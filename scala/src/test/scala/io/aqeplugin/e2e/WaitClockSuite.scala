@@ -29,7 +29,6 @@ class WaitClockSuite extends AnyFunSuite with PluginSession {
     table("facts", "SELECT id, CAST(id % 1000 AS int) AS k FROM range(200000)", files = 2)
     table("one_file", "SELECT CAST(id AS int) AS k, id AS d FROM range(1000)")
     table("two_files", "SELECT CAST(id AS int) AS k, id AS d FROM range(1000)", files = 2)
-    table("all_kept", "SELECT CAST(id AS int) AS k, id % 40 AS d FROM range(1000)", files = 4)
     spark.udf.register("slowly", (value: Long) => { Thread.sleep(WaitClockSuite.SleepMillis.get); value < 40 })
     ()
   }
@@ -74,16 +73,6 @@ class WaitClockSuite extends AnyFunSuite with PluginSession {
     val wait = waitOf(ran)
     assert(filtered(ran) == Seq("parquet-facts(k)") && wait.path("outcome").asText == "used", wait)
     assert(wait.path("waitedMillis").asDouble > 1000, wait)
-  }
-
-  test("a probe side starts when the first tasks of its build side show that no filter pays, though every slot is busy") {
-    val ran = run("all_kept", sleepMillis = 6, "spark.sql.files.minPartitionNum" -> "4")
-    val wait = waitOf(ran)
-    assert(filtered(ran).isEmpty && wait.path("outcome").asText == "released", wait)
-    assert(reasonOf(wait) == ("WAIT_RELEASED" -> "spark.aqePlugin.filter.maxPassRate"), wait)
-    assert(wait.path("reason").path("measured").asDouble > 0.9, wait)
-    // Four tasks of 1.5 s run in two rounds.
-    assert(wait.path("waitedMillis").asDouble > 1000 && wait.path("waitedMillis").asDouble < 2900, wait)
   }
 
   test("slots that another query uses are not idle for a wait") {

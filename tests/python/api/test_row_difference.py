@@ -7,7 +7,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.rows import OTHER_ENGINE, SAME_ENGINE, Row, difference
+from aqe_plugin.api.row_difference import OTHER_ENGINE, SAME_ENGINE, Row, difference
 
 _CELLS = st.one_of(
     st.none(),

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aqe_plugin.events.fingerprint import fingerprint, join_conditions
 from aqe_plugin.events.model import JoinKind
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.tuning.fingerprint import fingerprint, join_conditions
 from samples import DECISION, FACTS, OUTCOME, PLANNED
 
 KINDS = st.sampled_from(get_args(JoinKind))

@@ -1,0 +1,187 @@
+"""The head of a history: what its decisions saved or would save, what was lost, and the joins most worth a look."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aqe_plugin.events.describe import describe_in_place_of
+from aqe_plugin.events.quantities import count, quantities, quantity
+from aqe_plugin.events.savings import Effect, NotedJoin, QuerySaving, Savings, TableRows
+from aqe_plugin.render.html import Bars
+from aqe_plugin.render.query_text import Segments, shortened
+from aqe_plugin.render.terminal import visible
+
+Rows = tuple[tuple[str, str], ...]
+
+_NOTED = "worth a look"
+_COMMAND = "aqe-plugin explain"
+_INDENT = "  "
+_LONGEST_LABEL = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A sentence, and below it names with what they are, for a mode each and then for the joins worth a look."""
+
+    heading: str
+    rows: Rows
+
+
+def head_of(savings: Savings, logs: str | None = None) -> Head:
+    """The head.
+
+    Args:
+        logs: as on the command line, for the commands that show a join; without it there are none.
+    """
+    total = savings.total
+    of = f" of {_number(savings.applications, 'application')}" if savings.applications else ""
+    failed = f", {total.failed:,} failed" if total.failed else ""
+    decided = f"{_number(total.joins, 'join')} decided, {_changed(savings)} against Spark's own choice"
+    rows = [
+        *(_applied(savings.applied, savings) if savings.applied.queries else ()),
+        *(_observed(savings.observed) if savings.observed.queries else ()),
+        *((_NOTED if at == 0 else "", _noted(join, savings, logs)) for at, join in enumerate(savings.noted)),
+    ]
+    return Head(f"{_number(total.queries, 'query')}{of}{failed}: {decided}", tuple(rows))
+
+
+def head_lines(head: Head, width: int) -> list[Segments]:
+    """The head for a terminal: names in a column, values wrapped beside them, and an empty line below."""
+    names = max((len(name) for name, _ in head.rows), default=0)
+    lines: list[Segments] = [((line, "bold"),) for line in _wrapped(head.heading, width)]
+    for name, value in head.rows:
+        first, *rest = (
+            part for line in value.splitlines() for part in _wrapped(line, width - names - 2 * len(_INDENT))
+        )
+        lines.append(((f"{_INDENT}{name:<{names}}{_INDENT}", "dim"), (first, "")))
+        lines += [((f"{_INDENT}{'':<{names}}{_INDENT}{line}", ""),) for line in rest]
+    return [*lines, (("", ""),)]
+
+
+def seconds_by_query(queries: tuple[QuerySaving, ...]) -> tuple[Bars, ...]:
+    """For each query a bar for its time with the plugin's choices and one for that without, one of them predicted."""
+
+    def bars(one: QuerySaving) -> Bars:
+        applied = one.mode == "apply"
+        with_it = one.millis - (0.0 if applied else one.saved_millis)
+        without = one.millis + (one.saved_millis if applied else 0.0)
+        told, other = quantities(with_it, without, "millis")
+        predicted = "predicted "
+        return Bars(
+            f"query {one.execution_id} {shortened(one.description, _LONGEST_LABEL)}".strip(),
+            (with_it, without),
+            f"{'' if applied else predicted}{told}, {predicted if applied else ''}{other} without",
+        )
+
+    return tuple(map(bars, queries))
+
+
+def rows_by_table(tables: tuple[TableRows, ...]) -> tuple[Bars, ...]:
+    """For each table a bar for the rows that filters removed and one for those that they checked."""
+    return tuple(
+        Bars(one.table, (one.removed, one.checked), f"{quantity(one.removed, 'rows')} of {count(one.checked)} removed")
+        for one in tables
+    )
+
+
+def _changed(savings: Savings) -> str:
+    applied, observed = savings.applied.changed, savings.observed.changed
+    parts = (f"{applied:,} changed" if savings.applied.queries else "", f"{observed:,} would be changed")
+    return " and ".join(part for part in parts[: 2 if savings.observed.queries else 1] if part)
+
+
+def _applied(effect: Effect, savings: Savings) -> Iterator[tuple[str, str]]:
+    yield "saved", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')}"
+    if (measured := savings.measured) is not None:
+        millis = f"{quantity(measured.saved_millis, 'millis')} ± {quantity(measured.error_millis, 'millis')}"
+        runs = f"{_number(measured.queries, 'run')} of {_number(measured.fingerprints, 'query')} that ran both ways"
+        yield "measured", f"{millis} (standard error) less than without the plugin's choices, in {runs}"
+    if effect.rows_checked:
+        yield "rows", f"{_removed(effect)} that filters checked were removed"
+    if effect.shuffle_bytes:
+        yield "shuffles", f"{quantity(effect.shuffle_bytes, 'bytes')} not written, predicted"
+    unread = _unread(effect)
+    if unread:
+        yield "reads", f"{unread} not read"
+    yield "lost", "; ".join(_lost(effect)) or "nothing that the events know of"
+
+
+def _observed(effect: Effect) -> Iterator[tuple[str, str]]:
+    yield "would save", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')} without"
+    if effect.rows_checked:
+        yield "rows", f"{_removed(effect)} that filters would check would be removed, by estimate"
+    if effect.shuffle_bytes:
+        yield "shuffles", f"{quantity(effect.shuffle_bytes, 'bytes')} would not be written, predicted"
+    unread = _unread(effect)
+    if unread:
+        yield "reads", f"{unread} would not be read"
+    lost = "; ".join(_lost(effect))
+    if lost:
+        yield "lost", lost
+
+
+def _saved(effect: Effect) -> str:
+    unpriced = f", {_number(effect.unpriced, 'changed join')} without a price" if effect.unpriced else ""
+    return f"{quantity(effect.saved_millis, 'millis')} predicted by price{unpriced}" if effect.changed else "nothing"
+
+
+def _removed(effect: Effect) -> str:
+    share = quantity(effect.rows_removed / effect.rows_checked, "ratio")
+    return f"{count(effect.rows_removed)} of {quantity(effect.rows_checked, 'rows')} ({share})"
+
+
+def _unread(effect: Effect) -> str:
+    partitions = f"{quantity(effect.unread_bytes, 'bytes')} of partitions, estimated" if effect.unread_bytes else ""
+    files = f"{effect.unread_files:,} of {effect.limit_files:,} files below limits" if effect.unread_files else ""
+    return " and ".join(part for part in (partitions, files) if part)
+
+
+def _lost(effect: Effect) -> Iterator[str]:
+    if effect.dearer:
+        yield f"{quantity(effect.lost_millis, 'millis')} predicted by price, in {_number(effect.dearer, 'join')}"
+    if effect.vain_waits:
+        yield f"{quantity(effect.vain_millis, 'millis')} in {_number(effect.vain_waits, 'wait')} for nothing"
+    if effect.idle_filters:
+        yield f"{_number(effect.idle_filters, 'filter')} let every row pass"
+    if effect.rule_millis:
+        yield f"{quantity(effect.rule_millis, 'millis')} in the plugin's rules"
+    if effect.missing:
+        yield f"{_number(effect.missing, 'planned filter')} not found when scans ran"
+    if effect.errors:
+        yield _number(effect.errors, "fault") + " of the plugin"
+    if effect.failed:
+        yield f"{_number(effect.failed, 'query')} failed"
+
+
+def _noted(join: NotedJoin, savings: Savings, logs: str | None) -> str:
+    of = visible(join.application) if savings.applications > 1 else ""
+    is_observed = join.mode != "apply"
+    passes = ""
+    if join.passed is not None and join.expected is not None:
+        expected, removed = quantities(1 - join.expected, 1 - join.passed, "ratio")
+        passes = f"its filter removed {removed} of {quantity(join.rows, 'rows')}, {expected} was expected"
+    change = "" if join.option is None else describe_in_place_of(join.option, join.spark_strategy)
+    millis = quantity(abs(join.saved_millis), "millis")
+    what = {
+        "saving": f"largest saving, {change}: {'would save' if is_observed else 'saved'} {millis}, predicted",
+        "loss": f"largest loss, {change}: {'would cost' if is_observed else 'cost'} {millis} more, predicted; {passes}",
+        "estimate": f"furthest from its estimate: {passes}",
+    }[join.why].removesuffix("; ")
+    where = f"query {join.execution_id}{f' of {of}' if of else ''}, {visible(', '.join(join.keys))}"
+    command = "" if logs is None else f"\n{_COMMAND} {shlex.quote(visible(logs))} --query {join.execution_id} --why"
+    return f"{what}\n{where}{command}"
+
+
+def _number(number: int, what: str) -> str:
+    several = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{number:,} {what if number == 1 else several}"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    # A command that is broken cannot be pasted.
+    if text.startswith(_COMMAND):
+        return [text]
+    return textwrap.wrap(text, max(width, 20), break_long_words=False, break_on_hyphens=False) or [""]

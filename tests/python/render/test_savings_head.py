@@ -1,0 +1,148 @@
+"""The head of a history, for a terminal, a page and a notebook."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from aqe_plugin.events.model import CostTerm, Mode
+from aqe_plugin.events.queries import JoinStory, QueryStory
+from aqe_plugin.events.savings import savings_of
+from aqe_plugin.render.html import PAGE_END, Bars, plot
+from aqe_plugin.render.query_text import plain
+from aqe_plugin.render.savings import head_lines, head_of, rows_by_table, seconds_by_query
+from aqe_plugin.render.savings_page import page_head, query_details
+from aqe_plugin.render.terminal import visible
+from opened_page import opened
+from samples import DECISION, FACTS, OUTCOME, PASSED_ALL, PLANNED, ended, limited
+
+_TERMS = (CostTerm("shuffle", 500e6), CostTerm("filter check", 300e6))
+# Of the 812 ms with a filter, 300 are its own.
+PRICED = replace(DECISION, options=tuple(replace(one, terms=_TERMS) for one in DECISION.options))
+
+
+def query(number: int, *joins: JoinStory, mode: Mode = "apply", millis: int = 3400) -> QueryStory:
+    outcomes = tuple(one for join in joins for one in join.outcomes)
+    over = replace(ended(number, outcomes), duration_millis=millis)
+    return QueryStory("app-1", "nightly", number, f"q{number}", mode, millis, joins, over, None)
+
+
+def joined(column: str, removed: float = 0.96) -> JoinStory:
+    """A join on ``column`` whose filter removed this share of 28.8 M rows."""
+    facts = replace(FACTS, keys=(f"store_sales.{column} = dim.{column}",))
+    outcome = replace(OUTCOME, rows_in=28_800_000, rows_out=round((1 - removed) * 28_800_000), rows_unchecked=0)
+    return JoinStory(replace(PRICED, facts=facts), (PLANNED,), (outcome,))
+
+
+def faulty(story: QueryStory) -> QueryStory:
+    """With a filter that was planned and not found, and a fault."""
+    assert story.ended is not None
+    return replace(story, ended=replace(story.ended, planned=3, errors=1))
+
+
+IDLE = JoinStory(DECISION, (PLANNED,), (PASSED_ALL,))
+HISTORY = [
+    *(query(at, joined("item_sk"), mode="observe", millis=5000 + 100 * at) for at in range(3)),
+    *(query(10 + at, joined("item_sk"), millis=2000 + 100 * at) for at in range(3)),
+    faulty(replace(query(21, joined("store_sk", removed=0.02), IDLE), limits=(limited(),))),
+    replace(query(22, joined("date_sk")), error="out of disk"),
+]
+
+
+def lines(stories: list[QueryStory], width: int = 120, logs: str | None = "/logs/a b") -> list[str]:
+    return [plain(line).rstrip() for line in head_lines(head_of(savings_of(stories), logs), width)]
+
+
+def test_a_history_in_both_modes_says_what_was_saved_what_would_be_and_what_was_lost() -> None:
+    assert lines(HISTORY) == [*GOLDEN.strip("\n").split("\n"), ""]
+
+
+GOLDEN = """
+8 queries of 1 application, 1 failed: 9 joins decided, 5 changed and 3 would be changed against Spark's own choice
+  saved         10.2 s predicted by price; the queries took 9.7 s
+  measured      9.0 s ± 245 ms (standard error) less than without the plugin's choices, in 3 runs of 1 query that ran
+                both ways
+  rows          83.5 M of 115.2 M rows (72.5 %) that filters checked were removed
+  shuffles      298.3 MiB not written, predicted
+  reads         1,900 of 2,000 files below limits not read
+  lost          223 ms predicted by price, in 1 join; 1 filter let every row pass; 140 ms in the plugin's rules; 1
+                planned filter not found when scans ran; 1 fault of the plugin; 1 query failed
+  would save    10.2 s predicted by price; the queries took 15.3 s without
+  rows          82.9 M of 86.4 M rows (96 %) that filters would check would be removed, by estimate
+  shuffles      296.2 MiB would not be written, predicted
+  lost          105 ms in the plugin's rules
+  worth a look  largest saving, filtered sort-merge in place of Spark's sort-merge: would save 3.4 s, predicted
+                query 0, store_sales.item_sk = dim.item_sk
+                aqe-plugin explain '/logs/a b' --query 0 --why
+                largest loss, filtered sort-merge in place of Spark's sort-merge: cost 223 ms more, predicted; its
+                filter removed 2 % of 28.8 M rows, 96 % was expected
+                query 21, store_sales.store_sk = dim.store_sk
+                aqe-plugin explain '/logs/a b' --query 21 --why
+"""
+
+
+def test_a_history_that_only_observed_says_what_would_be() -> None:
+    told = lines(HISTORY[:3])
+    assert told[0] == "3 queries of 1 application: 3 joins decided, 3 would be changed against Spark's own choice"
+    assert told[1].startswith("  would save    10.2 s predicted by price; ")
+    assert "would be removed" in told[2]
+    assert not any(part in line for line in told for part in (" saved ", "were removed", "measured"))
+
+
+def test_a_history_in_which_nothing_changed_claims_nothing() -> None:
+    left = replace(DECISION, choice="leave_to_spark", build_filter=False)
+    story = query(1, JoinStory(left, (), ()))
+    assert story.ended is not None
+    told = lines([replace(story, ended=replace(story.ended, rule_millis=0))])
+    assert told == [
+        "1 query of 1 application: 1 join decided, 0 changed against Spark's own choice",
+        "  saved  nothing; the queries took 3.4 s",
+        "  lost   nothing that the events know of",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_of_words_is_wider_than_the_terminal(width: int) -> None:
+    assert max(map(len, lines(HISTORY, width, "/logs"))) <= width
+
+
+def test_the_command_that_shows_a_join_can_be_pasted() -> None:
+    logs = f"/logs/{'of ' * 60}; rm -rf"
+    assert f"                aqe-plugin explain '{logs}' --query 21 --why" in lines(HISTORY, logs=logs)
+
+
+def test_a_query_has_a_bar_for_each_way_and_says_which_was_predicted() -> None:
+    observed, applied = (seconds_by_query(savings_of([one]).queries)[0] for one in (HISTORY[0], HISTORY[3]))
+    assert applied == Bars("query 10 q10", (2000, 2000 + 4200 - 812), "2.0 s, predicted 5.4 s without")
+    assert observed == Bars("query 0 q0", (5000 - 3388, 5000), "predicted 1.6 s, 5.0 s without")
+
+
+def test_a_table_has_a_bar_for_rows_removed_and_one_for_rows_checked() -> None:
+    (bars,) = rows_by_table(savings_of(HISTORY[3:4]).tables)
+    assert (bars.label, bars.told) == ("store_sales", "27.6 M rows of 28.8 M removed")
+
+
+@given(st.lists(st.floats(), min_size=1, max_size=3))
+def test_a_bar_has_a_width_within_its_plot(lengths: list[float]) -> None:
+    drawn = plot([Bars("a", tuple(lengths), "b")])
+    assert all(0 <= float(width) <= 180 for width in re.findall(r'<rect [^>]*width="([^"]+)"', drawn))
+
+
+@given(st.from_type(QueryStory), st.text())
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_a_page_of_any_history_has_no_element_of_a_log_and_loads_nothing(story: QueryStory, source: str) -> None:
+    savings = savings_of([story])
+    made = opened(page_head(head_of(savings, source), savings, source) + query_details(story) + PAGE_END)
+    assert (made.loads, made.unclosed) == ([], [])
+    assert not made.tags & {"script", "img", "link", "iframe", "object", "base", "form", "a"}
+
+
+@given(st.from_type(QueryStory))
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+def test_the_head_of_any_history_has_no_control_character(story: QueryStory) -> None:
+    assert all(visible(line) == line for line in lines([story, story]))
