@@ -82,7 +82,8 @@ def explain(
                 if query is not None and found.execution_id != query:
                     continue
                 printed += 1
-                counted.add(found)
+                if html is not None or not at_once:
+                    counted.add(found)
                 if html is not None:
                     details.write(_bytes(query_details(found)))
                 if at_once:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import add, attrgetter
 from typing import Literal
 
 from aqe_plugin.events.fingerprint import fingerprint
@@ -72,12 +73,15 @@ class Effect:
     rule_millis: int = 0
 
     def __add__(self, other: Effect) -> Effect:
-        return Effect(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return Effect(*map(add, _numbers(self), _numbers(other)))
 
     @property
     def net_millis(self) -> float:
         """What was saved less what was lost, by price."""
         return self.saved_millis - self.lost_millis
+
+
+_numbers = attrgetter(*(one.name for one in fields(Effect)))
 
 
 @dataclass(frozen=True, slots=True)
