@@ -147,7 +147,7 @@ def shortened(text: str, width: int, *, at_words: bool = False) -> str:
     cut = text[: max(0, width - 1)]
     if at_words and not text[len(cut)].isspace():
         cut = cut.rpartition(" ")[0] or cut
-    return f"{cut.rstrip()}…"
+    return f"{cut.rstrip(' …')}…"
 
 
 def _chosen(join: JoinStory) -> tuple[str, str]:
