@@ -82,7 +82,8 @@ def explain(
                 if query is not None and found.execution_id != query:
                     continue
                 printed += 1
-                counted.add(found)
+                if html is not None or not at_once:
+                    counted.add(found)
                 if html is not None:
                     details.write(_bytes(query_details(found)))
                 if at_once:
@@ -126,7 +127,8 @@ def _lines(lines: Sequence[Segments], stdout: Console) -> str:
         return "".join(f"{plain(line).rstrip()}\n" for line in lines)
     with stdout.capture() as shown:
         for line in lines:
-            stdout.print(styled(line))
+            # The terminal itself breaks what is too long, so that a command can be pasted.
+            stdout.print(styled(line), soft_wrap=True)
     return shown.get()
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import add, attrgetter
 from typing import Literal
 
 from aqe_plugin.events.fingerprint import fingerprint
@@ -21,6 +22,8 @@ from aqe_plugin.events.queries import JoinStory, QueryStory
 _MOST_SHOWN = 15
 # One run says nothing of how far runs differ.
 _LEAST_RUNS = 2
+# A pass rate that is less off was estimated well.
+_LEAST_SURPRISE = 0.05
 # The names of the parts of a price that only an option with a filter has, and only one without.
 _OF_FILTER, _OF_OTHER_SCANS = "filter ", "other scans"
 
@@ -72,7 +75,7 @@ class Effect:
     rule_millis: int = 0
 
     def __add__(self, other: Effect) -> Effect:
-        return Effect(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return Effect(*map(add, _numbers(self), _numbers(other)))
 
     @property
     def net_millis(self) -> float:
@@ -80,12 +83,15 @@ class Effect:
         return self.saved_millis - self.lost_millis
 
 
+_numbers = attrgetter(*(one.name for one in fields(Effect)))
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredSaving:
     """The time that ``queries`` in mode apply took less than as many would have at the mean of the others.
 
     Attributes:
-        fingerprints: those with at least two runs in mode apply and in another mode.
+        fingerprints: those of which joins were changed, with at least two runs in mode apply and in another mode.
         error_millis: the standard error of ``saved_millis``.
     """
 
@@ -227,6 +233,7 @@ class SavingsCount:
     _applications: set[str] = field(default_factory=set)
     _applied: Effect = Effect()
     _observed: Effect = Effect()
+    _changed: set[str] = field(default_factory=set)
     _durations: defaultdict[str, tuple[_Durations, _Durations]] = field(
         default_factory=lambda: defaultdict(lambda: (_Durations(), _Durations()))
     )
@@ -247,7 +254,9 @@ class SavingsCount:
         if millis is None:
             return
         if story.joins:
-            self._durations[fingerprint(story)][story.mode == "apply"].add(millis)
+            name, applied = fingerprint(story), story.mode == "apply"
+            self._durations[name][applied].add(millis)
+            self._changed |= {name} if applied and effect.changed else set()
         saving = QuerySaving(story.execution_id, story.description, story.mode, millis, effect.net_millis)
         if effect.changed:
             most = sorted([*self._queries, saving], key=lambda one: -abs(one.saved_millis))
@@ -262,7 +271,7 @@ class SavingsCount:
         decision, rows = join.decision, join.measured
         saved = predicted_saving(join, story.mode) or 0.0
         weights: dict[WhyNoted, float] = {"saving": saved, "loss": -saved}
-        if rows is not None:
+        if rows is not None and abs(decision.pass_rate - rows[1] / rows[0]) >= _LEAST_SURPRISE:
             weights["estimate"] = abs(decision.pass_rate * rows[0] - rows[1])
         for why, weight in weights.items():
             if weight > max(0.0, self._noted[why][0] if why in self._noted else 0.0) and math.isfinite(weight):
@@ -294,7 +303,7 @@ class SavingsCount:
             applications=len(self._applications),
             applied=self._applied,
             observed=self._observed,
-            measured=_measured(self._durations.values()),
+            measured=_measured(self._durations[name] for name in self._changed),
             noted=tuple(sorted(noted.values(), key=lambda one: -order.index(one.why))),
             queries=tuple(sorted(self._queries, key=lambda one: one.execution_id)),
             tables=tuple(sorted(tables, key=lambda one: -one.removed)),

@@ -114,12 +114,13 @@ def row_lines(query: QueryStory, width: int) -> list[Segments]:
     rows = rows_of(query)
     first = max((len(chosen) for chosen, *_ in rows), default=0)
     rest = width - first - 3 * len(_GAP)
-    longest = max((len(reason) for *_, reason in rows), default=0)
+    # Joins are what is read; what a limit says at length must not take the room of their keys.
+    longest = max((len(reason) for *_, reason in rows[: len(query.joins)] or rows), default=0)
     second = min(max((len(what) for _, _, what, _ in rows), default=0), max(_LEAST_KEYS, rest - longest))
     return [
         (
             (f"{_GAP}{chosen:<{first}}{_GAP}", style),
-            (f"{shortened(what, second):<{second}}{_GAP}", ""),
+            (f"{shortened(_unqualified(what, second), second):<{second}}{_GAP}", ""),
             (shortened(reason, rest - second, at_words=True), "dim"),
         )
         for chosen, style, what, reason in rows
@@ -138,16 +139,18 @@ def rows_of(query: QueryStory) -> list[tuple[str, str, str, str]]:
     ]
 
 
+def _unqualified(keys: str, width: int) -> str:
+    return keys if len(keys) <= width else _QUALIFIER.sub("…", keys)
+
+
 def shortened(text: str, width: int, *, at_words: bool = False) -> str:
-    """``text`` in at most ``width`` characters: qualifiers of names go first, then the end, at words if so asked."""
-    if len(text) > width and not at_words:
-        text = _QUALIFIER.sub("…", text)
+    """``text`` in at most ``width`` characters, its end left out, at a word if so asked."""
     if len(text) <= width:
         return text
     cut = text[: max(0, width - 1)]
     if at_words and not text[len(cut)].isspace():
         cut = cut.rpartition(" ")[0] or cut
-    return f"{cut.rstrip()}…"
+    return f"{cut.rstrip(' …')}…"
 
 
 def _chosen(join: JoinStory) -> tuple[str, str]:

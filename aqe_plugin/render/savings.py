@@ -20,6 +20,7 @@ _NOTED = "worth a look"
 _COMMAND = "aqe-plugin explain"
 _INDENT = "  "
 _LONGEST_LABEL = 40
+_LONGEST_KEYS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,11 @@ def _observed(effect: Effect) -> Iterator[tuple[str, str]]:
 
 def _saved(effect: Effect) -> str:
     unpriced = f", {_number(effect.unpriced, 'changed join')} without a price" if effect.unpriced else ""
-    return f"{quantity(effect.saved_millis, 'millis')} predicted by price{unpriced}" if effect.changed else "nothing"
+    return (
+        f"{quantity(effect.saved_millis, 'millis')} predicted by price{unpriced}"
+        if effect.changed
+        else "nothing, no join changed"
+    )
 
 
 def _removed(effect: Effect) -> str:
@@ -143,7 +148,7 @@ def _lost(effect: Effect) -> Iterator[str]:
     if effect.dearer:
         yield f"{quantity(effect.lost_millis, 'millis')} predicted by price, in {_number(effect.dearer, 'join')}"
     if effect.vain_waits:
-        yield f"{quantity(effect.vain_millis, 'millis')} in {_number(effect.vain_waits, 'wait')} for nothing"
+        yield f"{_number(effect.vain_waits, 'wait')} for nothing, {quantity(effect.vain_millis, 'millis')} long in all"
     if effect.idle_filters:
         yield f"{_number(effect.idle_filters, 'filter')} let every row pass"
     if effect.rule_millis:
@@ -170,7 +175,8 @@ def _noted(join: NotedJoin, savings: Savings, logs: str | None) -> str:
         "loss": f"largest loss, {change}: {'would cost' if is_observed else 'cost'} {millis} more, predicted; {passes}",
         "estimate": f"furthest from its estimate: {passes}",
     }[join.why].removesuffix("; ")
-    where = f"query {join.execution_id}{f' of {of}' if of else ''}, {visible(', '.join(join.keys))}"
+    keys = shortened(visible(", ".join(join.keys)), _LONGEST_KEYS)
+    where = f"query {join.execution_id}{f' of {of}' if of else ''}, {keys}"
     command = "" if logs is None else f"\n{_COMMAND} {shlex.quote(visible(logs))} --query {join.execution_id} --why"
     return f"{what}\n{where}{command}"
 

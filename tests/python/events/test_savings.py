@@ -183,6 +183,14 @@ def test_one_run_without_the_plugins_choices_measures_nothing(observed: tuple[in
     assert savings_of([*runs("observe", *observed), *runs("apply", 500, 700)]).measured is None
 
 
+def test_where_no_join_was_changed_a_difference_of_times_is_no_saving() -> None:
+    left = replace(DECISION, choice="leave_to_spark", build_filter=False)
+    stories = [
+        replace(one, joins=(JoinStory(left, (), ()),)) for one in (*runs("observe", 900, 1100), *runs("apply", 5, 7))
+    ]
+    assert savings_of(stories).measured is None
+
+
 def test_runs_of_other_queries_and_failed_ones_are_not_compared() -> None:
     other = replace(DECISION, facts=replace(FACTS, keys=("a.k = b.k",)))
     observed = [replace(one, joins=(JoinStory(other, (), ()),)) for one in runs("observe", 900, 1100)]

@@ -100,7 +100,7 @@ def test_a_history_in_which_nothing_changed_claims_nothing() -> None:
     told = lines([replace(story, ended=replace(story.ended, rule_millis=0))])
     assert told == [
         "1 query of 1 application: 1 join decided, 0 changed against Spark's own choice",
-        "  saved  nothing; the queries took 3.4 s",
+        "  saved  nothing, no join changed; the queries took 3.4 s",
         "  lost   nothing that the events know of",
         "",
     ]
