@@ -22,8 +22,8 @@ from aqe_plugin.events.queries import JoinStory, QueryStory
 _MOST_SHOWN = 15
 # One run says nothing of how far runs differ.
 _LEAST_RUNS = 2
-# A pass rate that is less off was estimated well.
-_LEAST_SURPRISE = 0.05
+# Of the rows of a scan: a pass rate that is less off was estimated well, and fewer rows may not have been there at all.
+_LITTLE = 0.05
 # The names of the parts of a price that only an option with a filter has, and only one without.
 _OF_FILTER, _OF_OTHER_SCANS = "filter ", "other scans"
 
@@ -47,7 +47,7 @@ class Effect:
         unread_files: left out by limits, of ``limit_files``.
         saved_millis: predicted, of the joins that became cheaper; ``lost_millis`` of the ``dearer`` ones.
         unpriced: joins that changed by an unknown price.
-        idle_filters: filters that let every row pass.
+        idle_filters: filters that let every row pass, and left out no files.
         vain_waits: probe sides that waited ``vain_millis`` for a build side and did not use it.
         rule_millis: in the plugin's own rules.
     """
@@ -271,7 +271,7 @@ class SavingsCount:
         decision, rows = join.decision, join.measured
         saved = predicted_saving(join, story.mode) or 0.0
         weights: dict[WhyNoted, float] = {"saving": saved, "loss": -saved}
-        if rows is not None and abs(decision.pass_rate - rows[1] / rows[0]) >= _LEAST_SURPRISE:
+        if rows is not None and abs(decision.pass_rate - rows[1] / rows[0]) >= _LITTLE:
             weights["estimate"] = abs(decision.pass_rate * rows[0] - rows[1])
         for why, weight in weights.items():
             if weight > max(0.0, self._noted[why][0] if why in self._noted else 0.0) and math.isfinite(weight):
@@ -353,17 +353,17 @@ def _option(join: JoinStory, mode: Mode) -> JoinOption | None:
 def _of_join(join: JoinStory, mode: Mode) -> Effect:
     decision, facts, wait = join.decision, join.decision.facts, join.decision.facts.waiting
     saved = predicted_saving(join, mode)
-    checked, removed, left_out = _filtered(join, mode)
+    checked, removed, share, left_out = _filtered(join, mode)
     in_vain = wait is not None and wait.outcome in ("unused", "released")
     idle = sum(
-        one.reason is not None or (one.rows_in > 0 and one.rows_removed <= 0)
+        one.reason is not None or (one.rows_in > 0 and one.rows_removed <= 0 and left_out < _LITTLE)
         for one in join.outcomes
         if one.kind != "missing"
     )
     return Effect(
         rows_checked=checked,
         rows_removed=removed,
-        shuffle_bytes=_not_shuffled(decision, _option(join, mode), left_out),
+        shuffle_bytes=_not_shuffled(decision, _option(join, mode), share),
         unread_bytes=left_out * max(0, facts.probe.prunable_bytes or 0),
         saved_millis=max(0.0, saved or 0.0),
         lost_millis=max(0.0, -(saved or 0.0)),
@@ -375,24 +375,25 @@ def _of_join(join: JoinStory, mode: Mode) -> Effect:
     )
 
 
-def _filtered(join: JoinStory, mode: Mode) -> tuple[float, float, float]:
-    """The rows that the join's filter checked and removed, and the share of the scan's rows that did not pass."""
+def _filtered(join: JoinStory, mode: Mode) -> tuple[float, float, float, float]:
+    """The rows that the join's filter checked and removed, and of the scan's rows the shares that it removed one by one
+    and that did not pass, which files left out are a part of."""
     decision, rows = join.decision, join.measured
     if mode != "apply":
         share = min(1.0, max(0.0, 1 - decision.pass_rate)) if decision.build_filter else 0.0
         checked = max(0, decision.facts.probe.scan_rows) if decision.build_filter else 0
-        return checked, share * checked, share
-    checked, removed = (
-        sum(max(0, count) for count in counts)
-        for counts in ([one.rows_in for one in join.worked], [one.rows_removed for one in join.worked])
-    )
-    return checked, removed, 0.0 if rows is None else min(1.0, max(0.0, 1 - rows[1] / rows[0]))
+        return checked, share * checked, share, share
+    checked = sum(max(0, one.rows_in) for one in join.worked)
+    removed = sum(max(0, one.rows_removed) for one in join.worked)
+    if rows is None:
+        return checked, removed, 0.0, 0.0
+    return checked, removed, min(1.0, removed / rows[0]), min(1.0, max(0.0, 1 - rows[1] / rows[0]))
 
 
-def _not_shuffled(decision: JoinDecision, option: JoinOption | None, left_out: float) -> float:
+def _not_shuffled(decision: JoinDecision, option: JoinOption | None, removed: float) -> float:
     """The bytes that shuffles between the scans and the join did not write, as the price counts shuffles.
 
-    A filter takes the share ``left_out`` from each, and a broadcast in place of Spark's shuffle the join's own.
+    A filter takes the share ``removed`` from each, and a broadcast in place of Spark's shuffle the join's own.
     """
     facts, probe = decision.facts, decision.facts.probe
     compressed = _compressed_share(facts.build)
@@ -405,7 +406,7 @@ def _not_shuffled(decision: JoinDecision, option: JoinOption | None, left_out: f
     is_new = option.strategy == "broadcast" and facts.spark_strategy != "broadcast" and not facts.order_used
     avoided = min(shuffles, int(is_new)) * own
     spared = next((step.share for step in path if step.work == "shared" and step.share is not None), 1.0)
-    reduced = (shuffles * own - avoided + math.fsum(below)) * left_out
+    reduced = (shuffles * own - avoided + math.fsum(below)) * removed
     return compressed * (avoided * min(1.0, _positive(spared)) + reduced)
 
 

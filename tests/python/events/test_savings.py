@@ -97,6 +97,12 @@ def test_rows_that_a_filter_removed_were_not_shuffled_at_the_build_sides_compres
     assert effect_of(story(OUTCOME)).shuffle_bytes == pytest.approx(compressed * removed * 40, rel=1e-4)
 
 
+def test_rows_of_files_that_were_left_out_are_not_claimed_to_have_been_shuffled_less() -> None:
+    pruned = replace(OUTCOME, rows_in=1000, rows_out=1000, rows_unchecked=0)
+    effect = effect_of(story(pruned))
+    assert (effect.shuffle_bytes, effect.idle_filters) == (0, 0)
+
+
 def test_bytes_whose_compression_was_not_measured_are_not_claimed() -> None:
     broadcast = replace(FACTS, build=replace(FACTS.build, already_broadcast=True))
     assert effect_of(story(OUTCOME, decision=replace(DECISION, facts=broadcast))).shuffle_bytes == 0
