@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence, Set
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import SpooledTemporaryFile
 from typing import IO, Annotated
 
 import typer
@@ -36,6 +36,8 @@ from aqe_plugin.render.terminal import stdout_console
 
 _SKIPPED_SHOWN = 20
 _CHUNK = 1 << 20
+# A pod may have no folder for temporary files.
+_IN_MEMORY = 16 << 20
 
 
 def explain(
@@ -75,7 +77,7 @@ def explain(
     conf = conf_of(hadoop_conf or [])
     at_once = output == "json" or query is not None
     # The head comes first and is known last, and the rest must not wait in memory.
-    with TemporaryFile() as lines, TemporaryFile() as details:
+    with SpooledTemporaryFile(_IN_MEMORY) as lines, SpooledTemporaryFile(_IN_MEMORY) as details:
         with log_progress(Console(stderr=True)) as progress:
             for found in queries_of(log, skipped.append, conf, progress.track):
                 known.add(found.execution_id)

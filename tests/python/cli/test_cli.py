@@ -64,6 +64,23 @@ def test_explain_with_why_shows_every_option_below_the_same_head(tmp_path: Path,
         assert part in out
 
 
+def test_explain_needs_no_folder_for_temporary_files(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/no/such/folder")
+    assert answer("explain", str(write_log(tmp_path / "app-1")))[0] == 0
+
+
+def test_explain_waits_on_disk_with_lines_that_take_much_memory(
+    tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = str(write_log(tmp_path / "app-1", *(query_lines(number) for number in range(20))))
+    kept = answer("explain", log)
+    monkeypatch.setattr("aqe_plugin.cli.explain._IN_MEMORY", 10)
+    monkeypatch.setattr("aqe_plugin.cli.explain._CHUNK", 7)
+    assert answer("explain", log) == kept
+
+
 def test_explain_of_one_query_has_no_head(tmp_path: Path, answer: Answer) -> None:
     for why in ((), ("--why",)):
         assert answer("explain", str(write_log(tmp_path / "app-1")), "--query", "7", *why)[1].startswith("query 7 ")
