@@ -69,8 +69,8 @@ help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/\1\t\2/' | while IFS=$$'\t' read -r name text; do printf '  make %-17s %s\n' "$$name" "$$text"; done
 
 # What `make demo` runs; the tables that they read are made while the jar is compiled.
-DEMO_QUERIES := q93,q50,q40,q25,q29
-DEMO_SF := $(if $(filter command line,$(origin SF)),$(SF),2)
+DEMO_QUERIES := q93,q50,q25,q29,q17
+DEMO_SF := $(if $(filter command line,$(origin SF)),$(SF),3)
 
 .PHONY: demo
 demo: prerequisites ## the main job: TPC-DS queries under Spark, Spark's Bloom filter and the plugin, with every decision explained
@@ -304,7 +304,7 @@ $(CLASSES): tests/class_archive.py $(VENV)/.installed
 	@project/timed "an archive of Spark's classes" .build/setup/classes.log $(BIN)/python -m tests.class_archive $@
 
 $(VENV)/.demo: pyproject.toml $(PINS) $(VENV)/.data
-	@project/timed "PySpark and what else the demo needs" .build/setup/packages.log $(INSTALL) --editable '.[demo,metrics,spark]'
+	@project/timed "PySpark and what else the demo needs" .build/setup/packages.log $(INSTALL) --editable '.[demo,spark]'
 	@touch $@
 
 $(VENV)/.data: pyproject.toml $(PINS) | $(BIN)/python

@@ -5,37 +5,37 @@ Exit code 1 when rows differ, a query failed, or a filter was planned and not ap
 
 import argparse
 import json
-import os
+import re
 import shutil
 import subprocess
 import sys
-import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.rule import Rule
 
+from aqe_plugin.events.quantities import count, quantity
 from aqe_plugin.events.queries import QueryStory
-from aqe_plugin.render.queries import plain_lines, query_table
 from aqe_plugin.render.terminal import print_lines
-from benchmarks.accounts import Account, accounts_of, fastest_runs, logged_queries
-from benchmarks.choices import changed_choices
+from benchmarks.accounts import Account, fastest_runs, logged_queries
 from benchmarks.configs import chosen_queries, contenders
 from benchmarks.measure import Plan, QueryResult, measure
 from benchmarks.plot import plot_seconds
-from benchmarks.report import decisions_table, report_console, seconds_table, total_seconds
-from benchmarks.scrape import scrape_exporter
+from benchmarks.report import report_console, total_seconds
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
 from workloads.scale import scale_factor
 from workloads.tpcds import Dataset, Query, ensure_dataset, queries
 
 _FOLDER = Path(__file__).resolve().parents[2] / ".build" / "demo"
-_QUERIES = "q93,q50,q40,q25,q29"
-# How long the first query's end may take to reach the event log.
-_EVENTS_SECONDS = 10.0
+_QUERIES = "q93,q50,q25,q29,q17"
 _CONFIGS = ("default", "forced", "plugin")
+_HEADS = ("query", *_CONFIGS, "gain", "rows removed", "why")
+_MOST_CHARACTERS = 64
+_QUALIFIER = re.compile(r"\b\w+\.(?=\w)")
+# Their methods sort neither side.
+_HASHED = ("broadcast", "shuffled_hash")
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,7 @@ class Places:
 
     @property
     def decisions(self) -> Path:
-        return self.folder / "decisions.txt"
-
-    @property
-    def metrics(self) -> Path:
-        return self.folder / "metrics.txt"
+        return self.folder / "decisions.html"
 
     @property
     def plot(self) -> Path:
@@ -67,9 +63,9 @@ class Places:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
-    parser.add_argument("--sf", type=scale_factor, default=2.0, help="TPC-DS scale factor")
+    parser.add_argument("--sf", type=scale_factor, default=3.0, help="TPC-DS scale factor")
     parser.add_argument("--queries", default=_QUERIES, help="comma-separated names")
-    parser.add_argument("--runs", type=int, default=2, help="runs of each contender, whose median counts")
+    parser.add_argument("--runs", type=int, default=1, help="runs of each contender after one that warms up")
     parser.add_argument("--out", type=Path, default=_FOLDER)
     arguments = parser.parse_args()
     console = report_console()
@@ -79,47 +75,24 @@ def main() -> int:
     except ValueError as wrong:
         console.print(f"[red]{wrong}[/red]")
         return 2
-
-    console.print(Rule("1 of 5  TPC-DS data", align="left"))
     tables = tuple(dict.fromkeys(table for query in chosen for table in query.tables))
-    dataset = _data(arguments.sf, tables, console)
-    console.print(Rule("2 of 5  the same queries under three contenders, in turn", align="left"))
+    dataset = ensure_dataset(arguments.sf, tables=tables)
     shutil.rmtree(places.events, ignore_errors=True)
-    results = _timings(dataset, chosen, Plan(runs=arguments.runs, warm_ups=0), places, console)
-    counted = f"{arguments.runs} runs" if arguments.runs > 1 else "one run"
-    title = f"TPC-DS scale {arguments.sf:g}, local[{CORES}], {counted}"
+    counted = "one run" if arguments.runs == 1 else f"median of {arguments.runs} runs"
+    title = f"TPC-DS scale {arguments.sf:g}, local[{CORES}], {counted} after a warm-up"
+    print_lines([f"Running {len(chosen)} queries: {title} ..."], console)
+    results = _timings(dataset, chosen, Plan(runs=arguments.runs), places, console)
     recorded = list(logged_queries(places.events))
-    console.print(seconds_table(results, _CONFIGS, accounts_of(recorded), title))
-    totals = total_seconds(results, _CONFIGS)
-    console.print("Sum of the medians: " + ", ".join(f"{name} {total:.1f} s" for name, total in totals.items()))
     plots = plot_seconds(results, _CONFIGS, title, places.plot)
-
-    console.print(Rule("3 of 5  the decision about each join, from the event log", align="left"))
-    shown = fastest_runs(recorded, results, "plugin")
-    _show_decisions(shown, places, console)
-    print_lines(changed_choices(recorded, "plugin"), console)
-    console.print(Rule("4 of 5  one scrape of the exporter", align="left"))
-    _show_scrape(places, console)
-    console.print(Rule("5 of 5  where to find everything", align="left"))
-    _show_places(places, plots, dataset, console)
-    return _verdict(results, recorded, console)
-
-
-def _data(scale: float, tables: tuple[str, ...], console: Console) -> Dataset:
-    if not console.is_terminal:
-        # Only terminals show a status, and the data takes minutes the first time.
-        console.print(f"TPC-DS at scale {scale:g}, generated unless it exists ...")
-    with console.status(f"TPC-DS at scale {scale:g}") as status:
-        dataset = ensure_dataset(scale, status.update, tables)
-    rows = sum(dataset.rows[table] for table in tables)
-    console.print(f"{len(tables)} tables, {rows:,} rows in {dataset.folder}")
-    return dataset
+    _write_decisions(places)
+    console.print()
+    print_lines(summary(results, recorded, title), console)
+    print_lines(files(places, plots), console)
+    return 1 if any(faults(results, recorded)) else 0
 
 
 def _timings(dataset: Dataset, chosen: list[Query], plan: Plan, places: Places, console: Console) -> list[QueryResult]:
     compared = contenders(_CONFIGS)
-    for contender in compared:
-        console.print(f"  [bold]{contender.name}[/bold]: {contender.says}")
     progress = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -130,7 +103,6 @@ def _timings(dataset: Dataset, chosen: list[Query], plan: Plan, places: Places, 
         transient=True,
     )
     settings = SessionSettings("aqe-plugin demo", places.events, DRIVER_MEMORY)
-    results = []
     with progress, spark_session(settings, with_plugin=True) as spark:
         task = progress.add_task("starting", total=len(chosen) * len(compared) * (plan.runs + plan.warm_ups))
 
@@ -138,97 +110,80 @@ def _timings(dataset: Dataset, chosen: list[Query], plan: Plan, places: Places, 
             progress.update(task, description=line, advance=1)
 
         dataset.register(spark)
-        for query in chosen:
-            results.append(measure(spark, query, compared, plan, report))
-            progress.console.print(_line(results[-1]))
-            if len(results) == 1:
-                _show_first(results[0], places, progress.console)
+        results = [measure(spark, query, compared, plan, report) for query in chosen]
     places.results.write_text(json.dumps([asdict(result) for result in results], indent=1))
     return results
 
 
-def _show_first(result: QueryResult, places: Places, console: Console) -> None:
-    """The first query's decisions, as soon as the running application's log has the query's end."""
-    until = time.monotonic() + _EVENTS_SECONDS
-    while True:
-        runs = fastest_runs(logged_queries(places.events), [result], "plugin")
-        shown = [story for story in runs if story.ended is not None]
-        if shown or time.monotonic() > until:
-            break
-        time.sleep(0.2)
-    for story in shown[:1]:
-        if console.is_terminal:
-            console.print(query_table(story))
-        else:
-            print_lines(plain_lines(story), console)
+def summary(results: Sequence[QueryResult], recorded: Sequence[QueryStory], title: str) -> list[str]:
+    """What the demo shows: a line for each query, their sums, and whether all have the same rows."""
+    fastest = {story.description.partition(" ")[0]: story for story in fastest_runs(recorded, results, "plugin")}
+    totals = total_seconds(results, _CONFIGS)
+    rows = [
+        _HEADS,
+        *(_row(result, fastest.get(result.query)) for result in results),
+        ("all", *(f"{totals[name]:.2f}" for name in _CONFIGS), _times(totals["default"], totals["plugin"]), "", ""),
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    counted = sum(max(timing.row_count for timing in result.timings) for result in results)
+    found = list(faults(results, recorded)) or [f"All three gave the same {counted:,} rows."]
+    return [f"{title}; seconds, and how many times as fast as by default the plugin is", *lines, *found]
 
 
-def _line(result: QueryResult) -> str:
-    parts = [f"{t.contender} {t.median:.2f} s" if t.seconds else f"{t.contender}: {t.failure}" for t in result.timings]
-    rows = "[red]other rows[/red]" if result.rows_differ else "[green]same rows[/green]"
-    return f"  {result.query}: {', '.join(parts)}, {rows}"
+def faults(results: Sequence[QueryResult], recorded: Sequence[QueryStory]) -> Iterator[str]:
+    """What must not be: other rows, failed queries, filters that a plan had and a scan did not."""
+    if failed := [result.query for result in results if any(timing.failure for timing in result.timings)]:
+        yield f"FAILED: {', '.join(failed)}"
+    if differing := [result.query for result in results if result.rows_differ]:
+        yield f"OTHER ROWS: {', '.join(differing)}"
+    accounts = [account for account in map(Account.of, recorded) if account is not None]
+    if lost := sum(account.planned - account.applied for account in accounts):
+        yield f"FILTERS PLANNED AND NOT APPLIED: {lost}"
 
 
-def _show_decisions(queries: list[QueryStory], places: Places, console: Console) -> None:
-    console.print(decisions_table(queries))
-    explained = subprocess.run(
-        [sys.executable, "-m", "aqe_plugin", "explain", str(places.events), "--why"],
-        env={**os.environ, "COLUMNS": "160"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    places.decisions.write_text(explained.stdout)
-    console.print(f"All of them in full: {places.decisions}", soft_wrap=True)
+def _row(result: QueryResult, story: QueryStory | None) -> tuple[str, ...]:
+    timings = [result.timing(name) for name in _CONFIGS]
+    seconds = (f"{timing.median:.2f}" if timing else "failed" for timing in timings)
+    default, plugin = (0.0 if timing is None else timing.median for timing in (timings[0], timings[-1]))
+    outcomes = [] if story is None else [one for join in story.joins for one in join.outcomes]
+    removed, checked = (sum(getattr(one, name) for one in outcomes) for name in ("rows_removed", "rows_in"))
+    rows = f"{count(removed)} of {count(checked)}"
+    return (result.query, *seconds, _times(default, plugin), rows, "" if story is None else _why(story))
 
 
-def _show_scrape(places: Places, console: Console) -> None:
-    text = scrape_exporter(places.events)
-    places.metrics.write_text(text)
-    samples = [line for line in text.splitlines() if not line.startswith("#") and "_bucket" not in line]
-    console.print("\n".join(samples[:25]), highlight=False, markup=False)
-    if len(samples) > 25:
-        console.print(f"... {len(samples) - 25} more samples: {places.metrics}")
+def _why(story: QueryStory) -> str:
+    """The filter that removed most rows, and how many joins got another method than Spark's."""
+    parts = []
+    filters = [(join, one) for join in story.joins for one in join.outcomes if one.rows_in]
+    if filters:
+        join, most = max(filters, key=lambda found: found[1].rows_removed)
+        share = quantity(most.rows_out / most.rows_in, "ratio")
+        keys = _QUALIFIER.sub("", join.decision.facts.keys[0])
+        parts.append(f"{share} of {most.table} match {keys}")
+    decisions = [join.decision for join in story.joins]
+    if hashed := sum(one.choice in _HASHED and one.choice != one.facts.spark_strategy for one in decisions):
+        parts.append(f"{hashed} hashed")
+    return ", ".join(parts)[:_MOST_CHARACTERS]
 
 
-def _show_places(places: Places, plots: list[Path], dataset: Dataset, console: Console) -> None:
-    for what, where in (
-        ("seconds", places.results),
-        *(("plot", plot) for plot in plots),
-        ("decisions", places.decisions),
-        ("metrics", places.metrics),
-        ("event log", places.events),
-        ("data", dataset.folder),
-    ):
-        console.print(f"  {what:10} {where}", highlight=False, soft_wrap=True)
-    console.print("\nTry next:")
+def _times(slow: float, fast: float) -> str:
+    return f"{slow / fast:.1f}x" if slow and fast else "-"
+
+
+def _write_decisions(places: Places) -> None:
+    command = [sys.executable, "-m", "aqe_plugin", "explain", str(places.events), "--html", str(places.decisions)]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+
+
+def files(places: Places, plots: Sequence[Path]) -> list[str]:
+    """What the demo leaves, and what to do next."""
+    named = (("every decision, with its reason", places.decisions), ("plot", plots[0]), ("event log", places.events))
     command_line = Path(sys.executable).with_name("aqe-plugin")
-    for command, what in (
-        (f"{command_line} explain {places.events}", "every query's joins, as a table or --format json"),
-        (f"{command_line} run {places.events} --no-checkpoint --port 9417", "the same for Prometheus"),
-        (f"{command_line} check --run", "whether this machine is ready for your own job"),
-        ("make bench SF=10 QUERIES=q93,q50", "other queries and scales"),
-        ("docs/reference/configuration.md", "every conf key"),
-    ):
-        console.print(f"  {command}\n      {what}", highlight=False, soft_wrap=True)
-
-
-def _verdict(results: list[QueryResult], queries: list[QueryStory], console: Console) -> int:
-    failed = [result.query for result in results if any(timing.failure for timing in result.timings)]
-    differing = [result.query for result in results if result.rows_differ]
-    accounts = [account for account in map(Account.of, queries) if account is not None]
-    lost = sum(account.planned - account.applied for account in accounts)
-    applied = sum(account.applied for account in accounts)
-    console.print(f"\nQueries: {len(results)}, run {len(accounts)} times with the plugin.")
-    console.print(f"Filters in all these runs: {applied} applied, {lost} planned and not applied.")
-    if failed or differing or lost:
-        console.print(f"[red]failed: {failed or 'none'}; other rows: {differing or 'none'}[/red]")
-        return 1
-    counts = {result.query: max(timing.row_count for timing in result.timings) for result in results}
-    console.print(f"[green]Same rows under all three: {sum(counts.values()):,} rows.[/green]")
-    if empty := [query for query, count in counts.items() if count == 0]:
-        console.print(f"Without a row at this scale, so that none was compared: {', '.join(empty)}.")
-    return 0
+    return [
+        *(f"{what + ':':33}{where}" for what, where in (*named, ("seconds of each run", places.results))),
+        f"Next, on a query of yours: {command_line} compare QUERY.sql",
+    ]
 
 
 if __name__ == "__main__":

@@ -5,12 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from aqe_plugin.events.describe import describe_numbers, describe_strategy
-from aqe_plugin.events.model import FilterOutcome, Reason
-from aqe_plugin.events.quantities import quantity
-from aqe_plugin.events.queries import QueryStory
 from benchmarks.accounts import Account
 from benchmarks.markdown import median_and_range
 from benchmarks.measure import QueryResult, Timing
@@ -71,37 +66,6 @@ def _account(result: QueryResult, contender: str, accounts: Mapping[str, Account
     lost = account.planned - account.applied
     filters = f"[red]{account.applied}, {lost} lost[/red]" if lost else str(account.applied)
     return filters, f"{account.rule_share:.1%}"
-
-
-def decisions_table(queries: Iterable[QueryStory]) -> Table:
-    """One row per join: the choice, its reason, whether its keys became a filter, and the rows that removed."""
-    table = Table(title="What was decided, and why")
-    for name in ("query", "join", "chosen", "because", "filter", "removed"):
-        table.add_column(name, overflow="fold")
-    for story in queries:
-        for join in story.joins:
-            decision = join.decision
-            table.add_row(
-                story.description.split(" ")[0],
-                Text("\n".join(decision.facts.keys)),
-                describe_strategy(decision.choice, decision.build_filter),
-                _reason(decision.reason),
-                _reason(decision.filter_reason),
-                Text("\n".join(map(_removed, join.outcomes))),
-            )
-        table.add_section()
-    return table
-
-
-def _reason(reason: Reason) -> Text:
-    return Text("\n".join(filter(None, (reason.code, describe_numbers(reason)))))
-
-
-def _removed(outcome: FilterOutcome) -> str:
-    if outcome.reason is not None:
-        return f"{outcome.table}: let all pass, {outcome.reason.code}"
-    share = quantity(outcome.rows_removed / outcome.rows_in, "ratio") if outcome.rows_in else "no row came"
-    return f"{outcome.table}: {share}"
 
 
 def total_seconds(results: Iterable[QueryResult], contenders: Sequence[str]) -> dict[str, float]:
