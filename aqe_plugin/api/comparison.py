@@ -15,7 +15,7 @@ from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.errors import StatementError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.events.savings import is_changed
+from aqe_plugin.events.saved_price import is_changed
 from aqe_plugin.render.query_text import ROW_COLUMNS, plain, query_summary, rows_of
 
 # Of Student's distribution, for a 95 % interval; by degrees of freedom from 1 on. The last holds for all further ones.

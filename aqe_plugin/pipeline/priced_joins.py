@@ -65,7 +65,7 @@ def measured_joins(joined: DataFrame) -> DataFrame:
 
 
 def with_prices(joins: DataFrame, thresholds: Mapping[str, float]) -> DataFrame:
-    """:func:`measured_joins` with ``savedMillis``, as :func:`aqe_plugin.events.savings.saved_millis` says, and
+    """:func:`measured_joins` with ``savedMillis``, as :func:`aqe_plugin.events.saved_price.saved_millis` says, and
     ``regretMillis``, the price of the option that ran less that of the cheapest; null where one has no price.
 
     Prices are the plugin's own, at ``thresholds`` (by key without ``spark.aqePlugin.``) and the measured pass rate.

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from aqe_plugin.events.describe import describe_in_place_of
+from aqe_plugin.events.effect import Effect
 from aqe_plugin.events.quantities import count, quantities, quantity
-from aqe_plugin.events.savings import Effect, NotedJoin, QuerySaving, Savings, TableRows
+from aqe_plugin.events.savings import NotedJoin, QuerySaving, Savings, TableRows
 from aqe_plugin.render.html import Bars
 from aqe_plugin.render.query_text import Segments, shortened
 from aqe_plugin.render.terminal import visible

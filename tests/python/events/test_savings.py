@@ -10,19 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aqe_plugin.events.effect import Effect, effect_of
 from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.model import CostTerm, FilterOutcome, JoinDecision, Mode, PathStep, WaitDecision
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.events.savings import (
-    Effect,
-    MeasuredSaving,
-    Savings,
-    effect_of,
-    predicted_saving,
-    prices_at,
-    saved_millis,
-    savings_of,
-)
+from aqe_plugin.events.saved_price import predicted_saving, prices_at, saved_millis
+from aqe_plugin.events.savings import MeasuredSaving, Savings, savings_of
 from aqe_plugin.logs.queries import read_queries
 from samples import DECISION, FACTS, MEGABYTE, OUTCOME, PASSED_ALL, PLANNED, ended, limited
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.json_values import decode, decode_text, encode
 from aqe_plugin.events.model import JoinDecision, JoinFacts
-from aqe_plugin.events.savings import prices_at, saved_millis
+from aqe_plugin.events.saved_price import prices_at, saved_millis
 from aqe_plugin.pipeline.priced_joins import joined_outcomes, measured_joins, with_prices
 from aqe_plugin.pipeline.warehouse import Warehouse
 from aqe_plugin.tuning.groups import current
