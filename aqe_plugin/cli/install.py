@@ -12,8 +12,10 @@ import typer
 
 from aqe_plugin.cli.settings import PATH
 from aqe_plugin.conf.credentials import without_credentials
-from aqe_plugin.conf.stores.locate import find_target
+from aqe_plugin.conf.keys import PLUGINS_KEY
+from aqe_plugin.conf.stores.locate import find_target, read_target
 from aqe_plugin.conf.target import ConfStore
+from aqe_plugin.errors import ConflictError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.model import Mode
 from aqe_plugin.install.checks import key_checks
@@ -28,6 +30,7 @@ from aqe_plugin.install.controller import (
     propose_uninstall,
 )
 from aqe_plugin.install.journal import Actor, journal_of
+from aqe_plugin.install.plan import times_listed
 from aqe_plugin.render.control import (
     diff_of,
     print_history,
@@ -78,6 +81,11 @@ def install(
     Example: aqe-plugin install --target /etc/spark/spark-defaults.conf --yes
     """
     path = place_of(target)
+    if mode == "off" and jar is None and not times_listed(read_target(path).conf):
+        raise ConflictError(
+            f"{path.name}: nothing to switch off: its {PLUGINS_KEY} does not name the plugin. Is it another conf "
+            "(--target), or do applications set spark.plugins themselves? With --jar, install puts it in, switched off."
+        )
     wanted = chosen_jar(path, jar, spark)
     proposal = propose_install(path, wanted, mode)
     _show_and_do(proposal, yes, output, why)

@@ -73,7 +73,7 @@ def seconds_by_query(queries: tuple[QuerySaving, ...]) -> tuple[Bars, ...]:
         told, other = quantities(with_it, without, "millis")
         predicted = "predicted "
         return Bars(
-            f"query {one.execution_id} {shortened(one.description, _LONGEST_LABEL)}".strip(),
+            f"query {one.execution_id} [{one.mode}] {shortened(one.description, _LONGEST_LABEL)}".strip(),
             (with_it, without),
             f"{'' if applied else predicted}{told}, {predicted if applied else ''}{other} without",
         )
@@ -112,7 +112,7 @@ def _applied(effect: Effect, savings: Savings) -> Iterator[tuple[str, str]]:
 
 
 def _observed(effect: Effect) -> Iterator[tuple[str, str]]:
-    yield "would save", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')} without"
+    yield "would save", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')}"
     if effect.rows_checked:
         yield "rows", f"{_removed(effect)} that filters would check would be removed, by estimate"
     if effect.shuffle_bytes:

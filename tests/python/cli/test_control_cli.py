@@ -67,6 +67,13 @@ def test_a_new_mode_of_a_manifest_needs_no_jar_here(tmp_path: Path, answer: Answ
     assert manifest.read_text() == before.replace("observe", "off") != before
 
 
+def test_nothing_is_installed_to_be_switched_off(conf: Path, answer: Answer) -> None:
+    before = conf.read_bytes()
+    code, out, err = answer("install", "--target", str(conf), "--mode", "off", "--yes")
+    assert (code, out, conf.read_bytes()) == (7, "", before)
+    assert "nothing to switch off: its spark.plugins does not name the plugin" in err
+
+
 def test_a_listed_jar_that_is_gone_is_replaced(conf: Path, jar: str, answer: Answer) -> None:
     assert answer("install", "--target", str(conf), "--jar", jar, "--yes")[0] == 0
     Path(jar).unlink()

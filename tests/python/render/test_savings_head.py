@@ -71,7 +71,7 @@ GOLDEN = """
   reads         1,900 of 2,000 files below limits not read
   lost          223 ms predicted by price, in 1 join; 1 filter let every row pass; 140 ms in the plugin's rules; 1
                 planned filter not found when scans ran; 1 fault of the plugin; 1 query failed
-  would save    10.2 s predicted by price; the queries took 15.3 s without
+  would save    10.2 s predicted by price; the queries took 15.3 s
   rows          82.9 M of 86.4 M rows (96 %) that filters would check would be removed, by estimate
   shuffles      296.2 MiB would not be written, predicted
   lost          105 ms in the plugin's rules
@@ -118,8 +118,8 @@ def test_the_command_that_shows_a_join_can_be_pasted() -> None:
 
 def test_a_query_has_a_bar_for_each_way_and_says_which_was_predicted() -> None:
     observed, applied = (seconds_by_query(savings_of([one]).queries)[0] for one in (HISTORY[0], HISTORY[3]))
-    assert applied == Bars("query 10 q10", (2000, 2000 + 4200 - 812), "2.0 s, predicted 5.4 s without")
-    assert observed == Bars("query 0 q0", (5000 - 3388, 5000), "predicted 1.6 s, 5.0 s without")
+    assert applied == Bars("query 10 [apply] q10", (2000, 2000 + 4200 - 812), "2.0 s, predicted 5.4 s without")
+    assert observed == Bars("query 0 [observe] q0", (5000 - 3388, 5000), "predicted 1.6 s, 5.0 s without")
 
 
 def test_a_table_has_a_bar_for_rows_removed_and_one_for_rows_checked() -> None:

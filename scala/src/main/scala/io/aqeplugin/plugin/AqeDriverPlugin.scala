@@ -9,7 +9,7 @@ import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
-import io.aqeplugin.conf.Canary
+import io.aqeplugin.conf.{AqeConf, Canary}
 import io.aqeplugin.CompiledLine
 import io.aqeplugin.exec.ExecutorMetrics
 import io.aqeplugin.metrics.{Faults, Survivable}
@@ -42,7 +42,8 @@ final class AqeDriverPlugin extends DriverPlugin {
     sparkContext.addSparkListener(listener)
     TabGuard.orElse(())(RuntimeFiltersTab.attachLive(sparkContext))
     context = Some(sparkContext)
-    log.info(s"aqe-plugin for Spark ${CompiledLine.SPARK} is installed")
+    val mode = AqeConf.ModeKey
+    log.info(s"aqe-plugin for Spark ${CompiledLine.SPARK} is loaded; ${mode.key} = ${conf.get(mode.key, mode.defaultText)}")
   }
 
   /** Whether every thread of the driver finds the class. Spark loads the sections of EXPLAIN on the thread that runs the query, by its context
