@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from aqe_plugin.events.json_values import decode_text
 from aqe_plugin.events.model import QueryEnded
-from aqe_plugin.events.queries import JoinStory, QueryStory
+from aqe_plugin.events.queries import JoinStory, QueryStory, beside_each_other
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -86,7 +86,7 @@ def _query(row: Row) -> Any:
 
 def _story(rows: Sequence[Row]) -> QueryStory:
     first = rows[0]
-    joins = tuple(decode_text(JoinStory, row["events"].encode()) for row in rows)
+    joins = beside_each_other(decode_text(JoinStory, row["events"].encode()) for row in rows)
     return QueryStory(
         application="",
         application_name="",

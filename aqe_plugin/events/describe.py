@@ -263,12 +263,18 @@ def describe_outcome(outcome: FilterOutcome) -> str:
     return f"{scan}: {rows}; {cost}, built in {quantity(outcome.build_millis, 'millis')}, {waited}"
 
 
+# A smaller share of unchecked rows is not worth a word.
+_FEW = 0.01
+
+
 def describe_filtering(join: JoinStory, mode: Mode) -> str:
     """What a join's filter removed from all its scans or, where that was not measured, why not or what was expected."""
-    decision, rows = join.decision, join.measured
+    decision, rows = join.decision, join.reached
     if rows is not None:
         removed = quantity(max(0.0, 1 - rows[1] / rows[0]), "ratio")
-        return f"filter removed {removed} of {quantity(rows[0], 'rows')}"
+        unchecked = sum(outcome.rows_unchecked for outcome in join.worked)
+        paused = f", {quantity(unchecked, 'rows')} not checked" if unchecked > _FEW * rows[0] else ""
+        return f"filter removed {removed} of {quantity(rows[0], 'rows')}{paused}"
     stopped = next((one.reason for one in join.outcomes if one.reason is not None), None)
     if stopped is not None:
         return reason_words(stopped)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -39,12 +40,16 @@ class JoinStory:
     """One join: the decision, its planned filters, the outcome of each, and where the decision changes.
 
     While the query runs, there are no outcomes and flips.
+
+    Attributes:
+        is_beside_others: filters of other joins of the query checked rows of the same tables.
     """
 
     decision: JoinDecision
     filters: tuple[FilterPlanned, ...]
     outcomes: tuple[FilterOutcome, ...]
     flips: tuple[FlipPoint, ...] = ()
+    is_beside_others: bool = False
 
     @property
     def worked(self) -> tuple[FilterOutcome, ...]:
@@ -56,8 +61,20 @@ class JoinStory:
         """The rows that the filter's scans were to produce and those that passed; ``None`` where no filter checked one.
 
         The first are the rows that the scan was expected to produce, or those it produced when they are more: rows
-        pruned with their file or row group by the filter's range never reach the filter and are removed all the same;
-        rows that no task checked, because it had paused the filter, passed.
+        pruned with their file or row group by the filter's range never reach the filter and are removed all the same.
+        Beside other filters, which may have removed them, the share is that of the rows that reached this one.
+        """
+        if self.reached is None:
+            return None
+        read, passed = self.reached
+        scanned = max(read, self.decision.facts.probe.scan_rows)
+        return scanned, round(passed / read * scanned) if self.is_beside_others else passed
+
+    @property
+    def reached(self) -> tuple[int, int] | None:
+        """The rows that came to the filter and those that passed; ``None`` where no row was checked.
+
+        Rows that no task checked, because it had paused the filter, passed.
         """
         worked = self.worked
         if sum(outcome.rows_in for outcome in worked) <= 0:
@@ -65,8 +82,7 @@ class JoinStory:
         unchecked = sum(outcome.rows_unchecked for outcome in worked)
         read = sum(outcome.rows_in for outcome in worked) + unchecked
         # A damaged log may have negative counts that cancel out.
-        scanned = max(read, self.decision.facts.probe.scan_rows, 1)
-        return scanned, sum(outcome.rows_out for outcome in worked) + unchecked
+        return max(read, 1), sum(outcome.rows_out for outcome in worked) + unchecked
 
     def ran_as(self, mode: Mode) -> JoinOption | None:
         """What ran: in mode apply the choice, with its filter if one worked, else what Spark does by itself."""
@@ -209,7 +225,7 @@ def _story(
         description=query.started.description if query.started is not None else "",
         mode=modes[-1] if modes else "apply",
         duration_millis=_duration_millis(query),
-        joins=tuple(
+        joins=beside_each_other(
             JoinStory(
                 joined.decision,
                 joined.filters,
@@ -227,6 +243,16 @@ def _story(
         last_event_millis=_last_event_millis(query),
         log_written_millis=log_written_millis,
         decided_arm=next((one.arm for one in query.decided if one.arm is not None), None),
+    )
+
+
+def beside_each_other(joins: Iterable[JoinStory]) -> tuple[JoinStory, ...]:
+    """The joins of one query, which know whether their filters checked rows of the same tables."""
+    stories = tuple(joins)
+    filters = Counter(table for join in stories for table in {outcome.table for outcome in join.worked})
+    return tuple(
+        replace(join, is_beside_others=True) if any(filters[outcome.table] > 1 for outcome in join.worked) else join
+        for join in stories
     )
 
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from aqe_plugin.events.queries import FILTERS_WITHOUT_EFFECT
@@ -22,14 +23,22 @@ if TYPE_CHECKING:
 
 
 def joined_outcomes(decisions: DataFrame, outcomes: DataFrame) -> DataFrame:
-    """``decisions`` with the sums of each join's filters: ``rowsIn, rowsOut, unchecked, keysIn, worked``."""
+    """``decisions`` with the sums of each join's filters: ``rowsIn, rowsOut, unchecked, keysIn, worked``, and whether
+    filters of other joins checked rows of the same tables, ``besideOthers``."""
     worked = ~F.col("kind").isin(*FILTERS_WITHOUT_EFFECT)
-    sums = outcomes.groupBy("log", "executionId", "joinId").agg(
-        F.sum(F.when(worked, F.col("rowsIn").cast("double"))).alias("rowsIn"),
-        F.sum(F.when(worked, F.col("rowsOut").cast("double"))).alias("rowsOut"),
-        F.sum(F.when(worked, F.col("rowsUnchecked").cast("double"))).alias("unchecked"),
-        F.max(F.when(worked, F.col("keys"))).alias("keysIn"),
-        F.coalesce(F.max(worked), F.lit(False)).alias("worked"),
+    of_table = Window.partitionBy("log", "executionId", "table")
+    joins_of_table = F.size(F.collect_set(F.when(worked, F.col("joinId"))).over(of_table))
+    sums = (
+        outcomes.withColumn("beside", worked & (joins_of_table > 1))
+        .groupBy("log", "executionId", "joinId")
+        .agg(
+            F.sum(F.when(worked, F.col("rowsIn").cast("double"))).alias("rowsIn"),
+            F.sum(F.when(worked, F.col("rowsOut").cast("double"))).alias("rowsOut"),
+            F.sum(F.when(worked, F.col("rowsUnchecked").cast("double"))).alias("unchecked"),
+            F.max(F.when(worked, F.col("keys"))).alias("keysIn"),
+            F.coalesce(F.max(worked), F.lit(False)).alias("worked"),
+            F.coalesce(F.max("beside"), F.lit(False)).alias("besideOthers"),
+        )
     )
     named = decisions.withColumn("joinId", F.col("decision.facts.joinId"))
     joined = named.join(sums, ["log", "executionId", "joinId"], "left")
@@ -40,28 +49,33 @@ def measured_joins(joined: DataFrame) -> DataFrame:
     """One row for each join: ``join``, the option that ran (``ranAs``, ``ranFiltered``), whether it ``waited``, and
     where a filter measured a pass rate, ``predictedPass``, ``measuredPass``, and ``facts`` with the measured rate.
 
-    A rate is a share of the rows that the scan was expected to produce, or of those it produced when they are more.
-    Rows that no task checked have passed.
+    A rate is that of ``JoinStory.measured``.
     """
     facts, decision = F.col("decision.facts"), F.col("decision")
     applied = F.col("mode") == "apply"
     choice = F.when(applied, decision.choice).otherwise(facts.sparkStrategy)
     filtered = applied & decision.buildFilter & F.col("worked")
     measured = F.coalesce(F.col("rowsIn"), F.lit(0.0)) > 0
-    scanned = F.greatest(F.col("rowsIn") + F.col("unchecked"), facts.probe.scanRows.cast("double"))
+    read = F.col("rowsIn") + F.col("unchecked")
+    scanned = F.greatest(read, facts.probe.scanRows.cast("double"))
+    passed = F.col("rowsOut") + F.col("unchecked")
+    passed = F.when(F.col("besideOthers"), F.bround(F.try_divide(passed, read) * scanned)).otherwise(passed)
     named = joined.withColumns(
         {
             "join": join_condition(facts.kind, facts["keys"]),
             "ranAs": _method(facts.sparkStrategy, choice, filtered),
             "ranFiltered": filtered,
             "predictedPass": F.when(measured, decision.passRate),
-            "measuredPass": F.when(measured, (F.col("rowsOut") + F.col("unchecked")) / scanned),
+            "measuredPass": F.when(measured, passed / scanned),
             "waited": applied & (F.coalesce(facts.waiting.waits, F.lit(False)) | facts.waiting.outcome.isNotNull()),
             "waitMillis": facts.waiting.waitedMillis,
             "_scanned": F.when(measured, scanned),
+            "_passed": passed,
         }
     )
-    return named.withColumn("facts", F.when(measured, _measured_facts(facts)).otherwise(facts)).drop("_scanned")
+    return named.withColumn("facts", F.when(measured, _measured_facts(facts)).otherwise(facts)).drop(
+        "_scanned", "_passed"
+    )
 
 
 def with_prices(joins: DataFrame, thresholds: Mapping[str, float]) -> DataFrame:
@@ -110,7 +124,7 @@ def _measured_facts(facts: Column) -> Column:
     scanned, probe, keys = F.col("_scanned"), facts.probe, facts.build["keys"]
     reaching = F.when(probe.scanRows > 0, probe.rows / probe.scanRows).otherwise(F.lit(1.0))
     distinct = F.coalesce(_not_zero(keys.distinct), _not_zero(F.col("keysIn")), F.lit(1))
-    origin = F.bround(distinct / F.greatest((F.col("rowsOut") + F.col("unchecked")) / scanned, F.lit(MIN_PASS_RATE)))
+    origin = F.bround(distinct / F.greatest(F.col("_passed") / scanned, F.lit(MIN_PASS_RATE)))
     measured = keys.withField("distinct", distinct).withField(
         "originDistinct", F.greatest(F.lit(1), origin.try_cast("bigint"))
     )

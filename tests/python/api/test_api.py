@@ -54,7 +54,8 @@ def decision_row(execution_id: int = 7, join: JoinStory | None = None, **changes
 def test_rows_of_the_table_become_one_story_for_each_query() -> None:
     first, second = stories_of([decision_row(), decision_row(), decision_row(9)])
     assert (first.execution_id, len(first.joins), second.execution_id) == (7, 2, 9)
-    assert first.joins[0] == JoinStory(DECISION, (PLANNED,), (OUTCOME,))
+    assert first.joins[0] == JoinStory(DECISION, (PLANNED,), (OUTCOME,), is_beside_others=True)
+    assert second.joins[0] == JoinStory(DECISION, (PLANNED,), (OUTCOME,))
 
 
 def test_an_analysis_shows_the_arm_of_a_query() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.model import FilterOutcome, Mode, QueryEnded
-from aqe_plugin.events.queries import JoinStory, QueryStory
+from aqe_plugin.events.queries import JoinStory, QueryStory, beside_each_other
 from aqe_plugin.tuning.runs import JoinRun, Run, newest, run_of, without_outliers
 from samples import DECISION, FACTS, OUTCOME, PASSED_ALL, PLANNED, ended
 
@@ -43,6 +43,19 @@ def test_a_finished_query_is_a_run() -> None:
     made = run_of(story())
     assert made is not None
     assert (made.duration_millis, made.application, made.at_millis) == (3400, "app-1", 1_700_000_009_000)
+
+
+def test_rows_that_another_join_s_filter_removed_are_not_those_of_this_one() -> None:
+    useless = replace(OUTCOME, rows_in=10_000, rows_out=10_000, rows_unchecked=0)
+    useful = replace(OUTCOME, join_id="other", rows_in=28_800_000, rows_out=10_000, rows_unchecked=0)
+    first, second, elsewhere = beside_each_other(
+        JoinStory(DECISION, (PLANNED,), (outcome,)) for outcome in (useless, useful, replace(useful, table="other"))
+    )
+    scanned = FACTS.probe.scan_rows
+    assert (first.measured, first.is_beside_others) == ((scanned, scanned), True)
+    assert (second.measured, second.is_beside_others) == ((28_800_000, 10_000), True)
+    assert not elsewhere.is_beside_others
+    assert JoinStory(DECISION, (PLANNED,), (useless,)).measured == (scanned, 10_000)
 
 
 def test_a_running_failed_or_instant_query_is_no_run() -> None:

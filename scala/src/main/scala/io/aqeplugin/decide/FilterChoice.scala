@@ -12,7 +12,7 @@ object FilterChoice {
     else if (facts.filterObstacle.isDefined) facts.filterObstacle.map(Reason(_))
     else if (!facts.build.keys.supported) Some(Reason(ReasonCode.UnsupportedKeyType))
     else
-      Reason.below(ReasonCode.NoTargetScan, facts.probe.targets.toDouble, 1, "scans", confKey = "")
+      Reason.below(ReasonCode.NoTargetScan, facts.probe.targets.toDouble, 1, "scans", confKey = "").map(facts.whyReleased.getOrElse(_))
         .orElse(Reason.above(ReasonCode.FilterTooBig, filter.bytes, thresholds(FilterMaxBytes).toDouble, "bytes", FilterMaxBytes.key))
 
   /** Why a legal filter is not worth pricing. */

@@ -263,4 +263,7 @@ final case class JoinFacts(
 
   /** Why nothing can be saved on a probe side that has started: the reason why it did not wait, if there is one. */
   def whyStarted: Reason = waiting.filterNot(_.waits).fold(Reason(ReasonCode.ProbeStarted))(_.reason)
+
+  /** Why a probe side that waited no longer does, whereupon its scans have started and no filter reaches them. */
+  def whyReleased: Option[Reason] = waiting.filter(_.outcome.exists(_.end == WaitEnd.Released)).map(_.reason)
 }
