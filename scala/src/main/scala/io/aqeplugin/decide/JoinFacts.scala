@@ -265,5 +265,5 @@ final case class JoinFacts(
   def whyStarted: Reason = waiting.filterNot(_.waits).fold(Reason(ReasonCode.ProbeStarted))(_.reason)
 
   /** Why a probe side that waited no longer does, whereupon its scans have started and no filter reaches them. */
-  def whyReleased: Option[Reason] = waiting.filter(_.outcome.exists(_.end == WaitEnd.Released)).map(_.reason)
+  def whyReleased: Option[Reason] = waiting.map(_.reason).filter(_.code == ReasonCode.WaitReleased)
 }

@@ -100,11 +100,11 @@ class DecideJoinSuite extends AnyFunSuite {
 
   test("a filter that reaches no scan any more has the reason why its probe side was released") {
     val released = Reason(ReasonCode.WaitReleased, Some(9.0), Some(5.0), "millis")
-    val wait = WaitDecision(waits = false, released, 24.0, 40.0)
     val unreached = Typical.copy(probe = Typical.probe.copy(targets = 0))
-    def why(wait: WaitDecision): Reason = decide(unreached.copy(waiting = Some(wait))).filterReason
-    assert(why(wait.copy(outcome = Some(WaitOutcome(WaitEnd.Released, 9.0)))) == released)
-    assert(why(wait).code == ReasonCode.NoTargetScan)
+    def why(wait: Reason): Reason =
+      decide(unreached.copy(waiting = Some(WaitDecision(waits = false, wait, 24.0, 40.0)))).filterReason
+    assert(why(released) == released)
+    assert(why(Reason(ReasonCode.NotWorthWaiting)).code == ReasonCode.NoTargetScan)
   }
 
   test("a tie keeps Spark's own plan") {
