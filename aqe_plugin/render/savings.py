@@ -101,28 +101,25 @@ def _applied(effect: Effect, savings: Savings) -> Iterator[tuple[str, str]]:
         millis = f"{quantity(measured.saved_millis, 'millis')} ± {quantity(measured.error_millis, 'millis')}"
         runs = f"{_number(measured.queries, 'run')} of {_number(measured.fingerprints, 'query')} that ran both ways"
         yield "measured", f"{millis} (standard error) less than without the plugin's choices, in {runs}"
-    if effect.rows_checked:
-        yield "rows", f"{_removed(effect)} that filters checked were removed"
-    if effect.shuffle_bytes:
-        yield "shuffles", f"{quantity(effect.shuffle_bytes, 'bytes')} not written, predicted"
-    unread = _unread(effect)
-    if unread:
-        yield "reads", f"{unread} not read"
+    yield from _spared(effect, "checked were removed", "not")
     yield "lost", "; ".join(_lost(effect)) or "nothing that the events know of"
 
 
 def _observed(effect: Effect) -> Iterator[tuple[str, str]]:
     yield "would save", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')}"
-    if effect.rows_checked:
-        yield "rows", f"{_removed(effect)} that filters would check would be removed, by estimate"
-    if effect.shuffle_bytes:
-        yield "shuffles", f"{quantity(effect.shuffle_bytes, 'bytes')} would not be written, predicted"
-    unread = _unread(effect)
-    if unread:
-        yield "reads", f"{unread} would not be read"
+    yield from _spared(effect, "would check would be removed, by estimate", "would not be")
     lost = "; ".join(_lost(effect))
     if lost:
         yield "lost", lost
+
+
+def _spared(effect: Effect, removed: str, not_: str) -> Iterator[tuple[str, str]]:
+    if effect.rows_checked:
+        yield "rows", f"{_removed(effect)} that filters {removed}"
+    if effect.shuffle_bytes:
+        yield "shuffles", f"{quantity(effect.shuffle_bytes, 'bytes')} {not_} written, predicted"
+    if unread := _unread(effect):
+        yield "reads", f"{unread} {not_} read"
 
 
 def _saved(effect: Effect) -> str:
