@@ -15,7 +15,6 @@ from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.errors import StatementError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.events.saved_price import is_changed
 from aqe_plugin.render.query_text import ROW_COLUMNS, plain, query_summary, rows_of
 
 # Of Student's distribution, for a 95 % interval; by degrees of freedom from 1 on. The last holds for all further ones.
@@ -93,7 +92,7 @@ class Comparison(Shown):
     @property
     def changed(self) -> tuple[JoinStory, ...]:
         """The joins that ran otherwise, or with another filter, than Spark alone would have run them."""
-        return tuple(join for query in self.queries for join in query.joins if is_changed(join, "apply"))
+        return tuple(join for query in self.queries for join in query.joins if join.saving is not None)
 
     def _tables(self) -> tuple[Table, ...]:
         rows = Table(f"{_WORDS[self.rows.verdict]}: {self.rows.found}", notes=self.rows.examples)

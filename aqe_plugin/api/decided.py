@@ -116,4 +116,5 @@ def _ended(row: Row, joins: Sequence[JoinStory]) -> QueryEnded | None:
         outcomes=outcomes,
         arm=row["arm"],
         flips=tuple(flip for join in joins for flip in join.flips),
+        savings=tuple(join.saving for join in joins if join.saving is not None),
     )

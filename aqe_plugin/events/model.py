@@ -269,6 +269,7 @@ class JoinFacts:
     memory: MemoryFacts | None = None
     order_used: bool | None = None
     written: bool | None = None
+    unfiltered_strategy: Strategy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,6 +389,26 @@ class FlipPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinSaving:
+    """What a join saved that ran, or in mode observe would have run, otherwise than Spark runs it by itself.
+
+    Predicted by the prices of its decision, at the share of rows that its filters left.
+
+    Attributes:
+        elapsed_millis: negative when the join became dearer, ``None`` when an option has no price.
+        processor_millis: of all cores, likewise.
+        shuffle_bytes: not written.
+        unread_bytes: of files that were left out.
+    """
+
+    join_id: str
+    elapsed_millis: float | None
+    processor_millis: float | None
+    shuffle_bytes: float
+    unread_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
 class PluginEvent:
     """What every event of the plugin begins with: the version of its members, its query, and when it was written."""
 
@@ -419,6 +440,7 @@ class QueryEnded(PluginEvent):
         arm: the query's arm, ``None`` without a canary.
         bad_conf: what is wrong with the query's conf, ``None`` unless the plugin left the query alone for it.
         flips: where the decisions of the query's joins change; ``None`` in events of older jars.
+        savings: of the joins that changed; ``None`` in events of older jars.
     """
 
     duration_millis: int
@@ -430,6 +452,7 @@ class QueryEnded(PluginEvent):
     arm: TrialArm | None = None
     bad_conf: str | None = None
     flips: tuple[FlipPoint, ...] | None = None
+    savings: tuple[JoinSaving, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

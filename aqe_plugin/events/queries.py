@@ -18,6 +18,7 @@ from aqe_plugin.events.model import (
     FlipPoint,
     JoinDecided,
     JoinDecision,
+    JoinSaving,
     LimitDecided,
     Mode,
     PredicateInferred,
@@ -39,9 +40,10 @@ T = TypeVar("T")
 class JoinStory:
     """One join: the decision, its planned filters, the outcome of each, and where the decision changes.
 
-    While the query runs, there are no outcomes and flips.
+    While the query runs, there are no outcomes and flips, and no saving.
 
     Attributes:
+        saving: ``None`` when the join ran as Spark runs it by itself.
         is_beside_others: filters of other joins of the query checked rows of the same tables.
     """
 
@@ -49,6 +51,7 @@ class JoinStory:
     filters: tuple[FilterPlanned, ...]
     outcomes: tuple[FilterOutcome, ...]
     flips: tuple[FlipPoint, ...] = ()
+    saving: JoinSaving | None = None
     is_beside_others: bool = False
 
     @property
@@ -215,6 +218,7 @@ def _story(
     limits = tuple(one for one in query.decided if isinstance(one, LimitDecided))
     outcomes = query.ended.outcomes if query.ended is not None else ()
     flips = (query.ended.flips if query.ended is not None else None) or ()
+    savings = {one.join_id: one for one in (query.ended.savings if query.ended is not None else None) or ()}
     message = (query.spark_ended and query.spark_ended.error_message) or ""
     # Limits may have a mode of their own.
     modes = [one.mode for one in joins or limits or query.decided]
@@ -231,6 +235,7 @@ def _story(
                 joined.filters,
                 tuple(outcome for outcome in outcomes if outcome.join_id == joined.decision.join_id),
                 tuple(flip for flip in flips if flip.join_id == joined.decision.join_id),
+                savings.get(joined.decision.join_id),
             )
             for joined in joins
         ),

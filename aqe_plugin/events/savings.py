@@ -13,12 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from aqe_plugin.events.effect import Effect, effect_of
+from aqe_plugin.events.effect import NO_SAVING, Effect, effect_of
 from aqe_plugin.events.fingerprint import fingerprint
-from aqe_plugin.events.join_option import JoinOption
+from aqe_plugin.events.join_option import JoinOption, taken_by
 from aqe_plugin.events.model import Mode, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.events.saved_price import option_of, predicted_saving
 
 _MOST_SHOWN = 15
 # One run says nothing of how far runs differ.
@@ -165,7 +164,7 @@ class SavingsCount:
 
     def _note(self, story: QueryStory, join: JoinStory) -> None:
         decision, rows = join.decision, join.measured
-        saved = predicted_saving(join, story.mode) or 0.0
+        saved = (join.saving or NO_SAVING).elapsed_millis or 0.0
         weights: dict[WhyNoted, float] = {"saving": saved, "loss": -saved}
         if rows is not None and abs(decision.pass_rate - rows[1] / rows[0]) >= _LEAST_SURPRISE:
             weights["estimate"] = abs(decision.pass_rate * rows[0] - rows[1])
@@ -180,7 +179,7 @@ class SavingsCount:
                         mode=story.mode,
                         keys=decision.facts.keys,
                         spark_strategy=decision.facts.spark_strategy,
-                        option=option_of(join, story.mode),
+                        option=join.ran_as("apply") if story.mode == "apply" else taken_by(decision),
                         saved_millis=saved,
                         expected=decision.pass_rate if decision.build_filter else None,
                         passed=None if rows is None else rows[1] / rows[0],

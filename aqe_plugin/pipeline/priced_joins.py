@@ -79,8 +79,8 @@ def measured_joins(joined: DataFrame) -> DataFrame:
 
 
 def with_prices(joins: DataFrame, thresholds: Mapping[str, float]) -> DataFrame:
-    """:func:`measured_joins` with ``savedMillis``, as :func:`aqe_plugin.events.saved_price.saved_millis` says, and
-    ``regretMillis``, the price of the option that ran less that of the cheapest; null where one has no price.
+    """:func:`measured_joins` with ``regretMillis``, the price of the option that ran less that of the cheapest; null
+    where one has no price.
 
     Prices are the plugin's own, at ``thresholds`` (by key without ``spark.aqePlugin.``) and the measured pass rate.
     """
@@ -88,24 +88,15 @@ def with_prices(joins: DataFrame, thresholds: Mapping[str, float]) -> DataFrame:
     known = F.lit(json.dumps({**thresholds, **NO_COMPOSITE_BOUND}))
     asked = joins.withColumns(
         {
-            "_strategy": F.col("facts.sparkStrategy"),
             "facts": F.to_json("facts"),
             "thresholds": F.when(F.col("measuredPass").isNotNull(), known).otherwise(estimated),
         }
     )
     decided = with_decisions(asked.withColumnRenamed("decision", "_decision"))
     options = F.col("decision.options")
-    nothing = F.lit(False)
-    priced = decided.withColumns(
-        {
-            "_ran": _price(options, F.col("ranAs"), F.col("ranFiltered")),
-            "_spark": _price(options, _method(F.col("_strategy"), F.col("_strategy"), nothing), nothing),
-            "_best": F.array_min(F.transform(options, lambda option: option.costMillis)),
-        }
-    )
-    return priced.withColumns(
-        {"savedMillis": F.col("_spark") - F.col("_ran"), "regretMillis": F.col("_ran") - F.col("_best")}
-    ).drop("_ran", "_spark", "_best", "_strategy", "_decision", "decision", "thresholds")
+    ran = _price(options, F.col("ranAs"), F.col("ranFiltered"))
+    best = F.array_min(F.transform(options, lambda option: option.costMillis))
+    return decided.withColumn("regretMillis", ran - best).drop("_decision", "decision", "thresholds")
 
 
 def _method(spark_strategy: Column, choice: Column, filtered: Column) -> Column:

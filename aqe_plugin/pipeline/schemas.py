@@ -6,7 +6,7 @@ from dataclasses import is_dataclass
 from typing import Any, get_args, get_origin, get_type_hints
 
 from aqe_plugin.events.json_values import camel_case, required, words_of
-from aqe_plugin.events.model import FilterOutcome, FlipPoint, JoinDecided, LimitDecided, PredicateInferred
+from aqe_plugin.events.model import FilterOutcome, FlipPoint, JoinDecided, JoinSaving, LimitDecided, PredicateInferred
 
 _TYPES = {int: "bigint", float: "double", str: "string", bool: "boolean"}
 
@@ -45,7 +45,8 @@ QUERIES = (
     "log string, executionId bigint, description string, startedMillis bigint, endedMillis bigint, "
     "errorMessage string, schemaVersion bigint, timeMillis bigint, durationMillis bigint, ruleMillis bigint, "
     "planned bigint, applied bigint, errors bigint, joins bigint, mode string, fingerprint string, "
-    f"joinConditions string, date date, arm string, badConf string, flips {_type(tuple[FlipPoint, ...])}"
+    f"joinConditions string, date date, arm string, badConf string, flips {_type(tuple[FlipPoint, ...])}, "
+    f"savings {_type(tuple[JoinSaving, ...])}"
 )
 REJECTED = f"log string, {_POSITION}, kind string, why string, line string"
 

@@ -18,7 +18,7 @@ _DAY_MILLIS = 86_400_000
 _LAST_DAY = 2_932_896
 _ACCOUNT = (
     *("schemaVersion", "timeMillis", "durationMillis", "ruleMillis", "planned", "applied", "errors"),
-    *("arm", "badConf", "flips"),
+    *("arm", "badConf", "flips", "savings"),
 )
 # What tells the events of a query apart; its limits have no id, so equal ones of one moment count once.
 _KEYS = {

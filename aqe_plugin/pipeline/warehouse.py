@@ -32,7 +32,7 @@ from aqe_plugin.pipeline.schemas import AGGREGATES, TABLES
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 _REFUSALS = ("java.io.", "java.nio.file.", "org.apache.hadoop.fs.", "org.apache.hadoop.security.")
 _RUN = re.compile(r"\d{9}-[0-9a-f]{8}")
 _HOUR_MILLIS = 3_600_000

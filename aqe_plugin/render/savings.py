@@ -97,6 +97,7 @@ def _changed(savings: Savings) -> str:
 
 def _applied(effect: Effect, savings: Savings) -> Iterator[tuple[str, str]]:
     yield "saved", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')}"
+    yield from _processor(effect, "less")
     if (measured := savings.measured) is not None:
         millis = f"{quantity(measured.saved_millis, 'millis')} ± {quantity(measured.error_millis, 'millis')}"
         runs = f"{_number(measured.queries, 'run')} of {_number(measured.fingerprints, 'query')} that ran both ways"
@@ -107,10 +108,19 @@ def _applied(effect: Effect, savings: Savings) -> Iterator[tuple[str, str]]:
 
 def _observed(effect: Effect) -> Iterator[tuple[str, str]]:
     yield "would save", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')}"
+    yield from _processor(effect, "would be less")
     yield from _spared(effect, "would check would be removed, by estimate", "would not be")
     lost = "; ".join(_lost(effect))
     if lost:
         yield "lost", lost
+
+
+def _processor(effect: Effect, less: str) -> Iterator[tuple[str, str]]:
+    if effect.changed:
+        yield (
+            "processor",
+            f"{quantity(effect.processor_millis, 'millis')} {less} on all cores, losses taken off, predicted",
+        )
 
 
 def _spared(effect: Effect, removed: str, not_: str) -> Iterator[tuple[str, str]]:

@@ -20,6 +20,7 @@ from rich.console import Console
 from aqe_plugin.install.jars import carried_jars, spark_line
 from aqe_plugin.render.terminal import print_lines
 from benchmarks.accounts import AccountFile, accounts_of, logged_queries
+from benchmarks.bill import bill_lines, bills
 from benchmarks.choices import changed_choices
 from benchmarks.configs import Contender, Tables, chosen_queries, contenders
 from benchmarks.markdown import markdown_table
@@ -72,6 +73,7 @@ def main() -> int:
     title = f"{WORKLOADS[arguments.workload][0]}, scale {arguments.sf:g}, local[{CORES}], {conduct}"
     console.print(seconds_table(results, names, accounts.load(), title))
     print_lines((line for contender in names for line in changed_choices(recorded, contender)), console)
+    print_lines(bill_lines(bills(results, "default", "plugin", accounts.load())), console)
     made = _pages(results, names, accounts, title, arguments.out / name)
     console.print("  ".join(f"{name}: {total:.1f} s" for name, total in total_seconds(results, names).items()))
     for what, where in (("results", file.path), *made, ("event logs", events if events.exists() else events.parent)):

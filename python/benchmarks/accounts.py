@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from aqe_plugin import read_queries
+from aqe_plugin.events.effect import effect_of
 from aqe_plugin.events.queries import QueryStory
 from benchmarks.measure import QueryResult
 
@@ -19,12 +20,14 @@ class Account:
         applied: those that were there when their scan ran.
         errors: faults inside the plugin that left Spark's plan in force.
         rule_share: time in the plugin's rules as a share of the query's wall time.
+        saved_processor_seconds: predicted, of all cores.
     """
 
     planned: int
     applied: int
     errors: int
     rule_share: float
+    saved_processor_seconds: float = 0.0
 
     @staticmethod
     def of(story: QueryStory) -> "Account | None":
@@ -32,7 +35,8 @@ class Account:
         ended = story.ended
         if ended is None or ended.duration_millis <= 0:
             return None
-        return Account(ended.planned, ended.applied, ended.errors, ended.rule_millis / ended.duration_millis)
+        share = ended.rule_millis / ended.duration_millis
+        return Account(ended.planned, ended.applied, ended.errors, share, effect_of(story).processor_millis / 1000)
 
 
 def logged_queries(event_logs: Path) -> Iterator[QueryStory]:

@@ -130,7 +130,7 @@ def test_an_exemplar_leads_from_a_bucket_to_its_query(watched: PrometheusServer)
         "query_exemplars", query="aqe_plugin_query_seconds_bucket", start="1600000000", end="1900000000"
     )
     labels = [exemplar["labels"] for series in found for exemplar in series["exemplars"]]
-    assert {"local-1795262548614", "app-1"} >= {label["application_id"] for label in labels} != set()
+    assert {"local-1795987294336", "app-1"} >= {label["application_id"] for label in labels} != set()
     assert all(label["query"].isdigit() for label in labels)
 
 

@@ -23,6 +23,7 @@ from aqe_plugin.events.model import (
     JoinDecided,
     JoinDecision,
     JoinFacts,
+    JoinSaving,
     KeyFacts,
     LimitChoice,
     LimitDecided,
@@ -177,12 +178,15 @@ def decided(execution_id: int = 7, decision: JoinDecision = DECISION, mode: Mode
 FLIP = FlipPoint(FACTS.join_id, "build_rows", "rows", 1_200_000, 81_000, "broadcast", False)
 
 
+SAVING = JoinSaving(FACTS.join_id, 3388.0, 6000.0, 98.73 * MEGABYTE, 1000.0)
+
+
 def ended(
     execution_id: int = 7,
     outcomes: tuple[FilterOutcome, ...] = (OUTCOME,),
 ) -> QueryEnded:
     counts = (len(outcomes), len(outcomes), 0)
-    return QueryEnded(1, execution_id, 1_700_000_009_000, 3400, 35, *counts, outcomes, flips=(FLIP,))
+    return QueryEnded(1, execution_id, 1_700_000_009_000, 3400, 35, *counts, outcomes, flips=(FLIP,), savings=(SAVING,))
 
 
 def limited(execution_id: int = 7, choice: LimitChoice = "fewest_files") -> LimitDecided:

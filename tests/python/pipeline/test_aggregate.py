@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from aqe_plugin.events.savings import savings_of
 from aqe_plugin.pipeline.aggregate import aggregate
 from aqe_plugin.pipeline.report import both_ways, report
 from aqe_plugin.pipeline.warehouse import Warehouse
@@ -35,6 +36,7 @@ def test_aggregates_are_the_sums_of_the_queries(spark: SparkSession, logs: Path,
     assert sum(day.joins for day in days) == sum(len(story.joins) for story in stories)
     assert sum(day.rowsIn for day in days) == sum(one.rows_in for one in outcomes)
     assert sum(day.rowsOut for day in days) == sum(one.rows_out for one in outcomes)
+    assert sum(day.savedMillis for day in days) == pytest.approx(savings_of(stories).applied.net_millis)
     assert all(day.regretMillis >= 0 for day in days)
     assert any(day.regretMillis > 0 for day in days)
 

@@ -133,7 +133,6 @@ private[infer] final class Fulfilled(facts: Seq[Expression], ordered: Ordered) {
 
   private def holds(condition: Expression): Boolean = canonical(condition.canonicalized) || (condition match {
     case And(left, right)             => holds(left) && holds(right)
-    case Or(left, right)              => holds(left) || holds(right)
     case IsNotNull(column: Attribute) => facts.exists(isNeverNull(_, column))
     case EqualNullSafe(left, right)   => canonical(EqualTo(left, right).canonicalized)
     case _                            =>

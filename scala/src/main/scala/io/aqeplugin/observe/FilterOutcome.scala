@@ -1,6 +1,6 @@
 package io.aqeplugin.observe
 
-import io.aqeplugin.decide.{Reason, Told}
+import io.aqeplugin.decide.{Reason, RowsLeft, Told}
 
 /** The result of one filter in one place, on a scan or in front of an exchange. */
 @Told(doc = "the outcome of one filter in one place, summed over all tasks of the query")
@@ -39,6 +39,13 @@ object FilterOutcome {
 
   /** The kind of a filter that was planned but not found by its scan. */
   val Missing = "missing"
+
+  /** The filters of one scan, the parts of a union as one. */
+  def passed(ofScan: Seq[FilterOutcome]): Seq[RowsLeft.Passed] =
+    ofScan.groupBy(one => if (one.anyOf.isEmpty) one.filterId else one.anyOf).values.toSeq.filterNot(_.exists(_.passesAll)).map { unit =>
+      val unchecked = unit.map(_.rowsUnchecked).sum
+      RowsLeft.Passed(unit.map(_.joinId), unit.map(_.rowsIn).sum + unchecked, unit.map(_.rowsOut).sum + unchecked)
+    }
 
   /** The kind of a filter that lets all rows pass. */
   val PassAll = "pass_all"

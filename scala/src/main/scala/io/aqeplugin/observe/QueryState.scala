@@ -247,6 +247,13 @@ final class QueryState(val executionId: Long) {
   /** The outcomes of all filters that ran, in stages and subqueries. Scans that never started have none. */
   def filterOutcomes: Seq[FilterOutcome] = startedFilters.flatMap(_.outcomes)
 
+  /** What the filters of each join left of the rows of its scans, where they checked any. */
+  def rowsLeft: Map[String, RowsLeft] =
+    RowsLeft.byJoin(
+      startedFilters.map(filters => FilterOutcome.passed(filters.outcomes)),
+      joinId => decision(joinId).fold(0L)(_.facts.probe.unfilteredScanRows)
+    )
+
   /** Number of faults in the query's filters, met by tasks. */
   def filterFaults: Long = startedFilters.map(_.faults).sum
 

@@ -4,6 +4,8 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 
+import io.aqeplugin.decide.RowsLeft
+
 /** The filters in one place, from the time its rows begin to be read. */
 trait StartedFilters {
 
@@ -21,6 +23,21 @@ trait StartedFilters {
 }
 
 object StartedFilters {
+
+  /** The share of rows that the filters below `plan` left of the scan that lost most; 1 without any. */
+  def shareLeft(plan: SparkPlan): Double = {
+    val below = plan match {
+      case stage: QueryStageExec      => Seq(stage.plan)
+      case reused: ReusedExchangeExec => Seq(reused.child)
+      case _: StartedFilters          => Seq(plan.children.head)
+      case other                      => other.children
+    }
+    val own = plan match {
+      case filters: StartedFilters => RowsLeft.share(FilterOutcome.passed(filters.outcomes))
+      case _                       => 1.0
+    }
+    (own +: below.map(shareLeft)).min
+  }
 
   /** Whether a stage of `plan` that has started has a filter of this join, or of another that has its name and whose stages it may use. */
   def isIn(plan: SparkPlan, joinId: String): Boolean = plan match {

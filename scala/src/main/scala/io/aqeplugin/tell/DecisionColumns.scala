@@ -27,6 +27,7 @@ object DecisionColumns {
   private val Weighed = Form.of[WeighedOption].schema
   private val Outcome = EventSchema.Outcome.schema
   private val Flip = EventSchema.Flip.schema
+  private val Saving = EventSchema.Saving.schema
   private val Placed = EventSchema.Placed.schema
   private val Decision = Form.of[JoinDecision].schema
   private val Facts = DecisionJson.Facts.schema
@@ -200,6 +201,10 @@ object DecisionColumns {
     column("filters", arrayOf(FilterFields), "", "the filter on each scan; null while the query runs")(
       _.filters.map(_.map(rowOf(FilterFields, _)))
     ),
+    double(Saving("elapsedMillis").as("saved_millis", "null also while the query runs and where the join is as Spark's"))(
+      _.saving.flatMap(_.elapsedMillis)
+    ),
+    double(Saving("processorMillis").as("saved_processor_millis"))(_.saving.flatMap(_.processorMillis)),
     column(
       "flip_points",
       arrayOf(FlipFields),
@@ -208,7 +213,7 @@ object DecisionColumns {
     )(_.flips.map(_.map(rowOf(FlipFields, _)))),
     text(
       "events",
-      "the join's `decision`, `filters`, `outcomes` and `flips` as JSON, each as in the plugin's events; no outcomes and flips while the query runs"
+      "the join's `decision`, `filters`, `outcomes`, `flips` and `saving` as JSON, each as in the plugin's events; the last three only of a query that has ended"
     ) {
       r => Json.render(eventsOf(r))
     }
@@ -220,6 +225,7 @@ object DecisionColumns {
     node.set[ObjectNode]("filters", Json.array(row.kept.filters.map(EventSchema.Placed.write)))
     node.set[ObjectNode]("outcomes", Json.array(row.outcomes.toSeq.flatten.map(EventSchema.Outcome.write)))
     node.set[ObjectNode]("flips", Json.array(row.flips.toSeq.flatten.map(EventSchema.Flip.write)))
+    row.saving.fold(node)(saving => node.set[ObjectNode]("saving", EventSchema.Saving.write(saving)))
   }
 
   private def ofRan[A](row: DecisionRow)(of: Seq[FilterOutcome] => A): Option[A] = row.outcomes.filter(_.nonEmpty).map(of)

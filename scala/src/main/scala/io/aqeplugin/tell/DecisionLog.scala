@@ -6,7 +6,7 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.slf4j.LoggerFactory
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.JoinDecision
+import io.aqeplugin.decide.{JoinDecision, JoinSaving}
 import io.aqeplugin.limit.{DecidedLimit, LimitDecision}
 import io.aqeplugin.observe.{FilterOutcome, QueryState}
 
@@ -67,14 +67,15 @@ object DecisionLog {
       durationMillis: Long,
       failed: Boolean,
       outcomes: Seq[FilterOutcome],
-      flips: Seq[JoinFlip]
+      flips: Seq[JoinFlip],
+      savings: Seq[JoinSaving]
   ): Unit = {
     val timeMillis = System.currentTimeMillis()
     val ruleMillis = state.ruleNanos.sum() / 1000000L
     val errors = state.errors.sum() + state.filterFaults
     RecentDecisions.current.end(
       state.executionId,
-      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, errors, outcomes, flips)
+      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, errors, outcomes, flips, savings)
     )
     val applied = outcomes.count(_.found)
     SparkBridge.post(
@@ -91,7 +92,8 @@ object DecisionLog {
         Json.array(outcomes.map(EventSchema.Outcome.write)),
         state.arm.map(_.name),
         state.badConf.map(_.message.take(MaxConfLength)),
-        Json.array(flips.map(EventSchema.Flip.write))
+        Json.array(flips.map(EventSchema.Flip.write)),
+        Json.array(savings.map(EventSchema.Saving.write))
       )
     )
     DecisionMetrics.ended(failed, ruleMillis, outcomes)

@@ -1,6 +1,6 @@
 package io.aqeplugin.tell
 
-import io.aqeplugin.decide.{JoinDecision, JoinFacts, JoinOption, WeighedOption}
+import io.aqeplugin.decide.{JoinDecision, JoinFacts, JoinOption, JoinSaving, WeighedOption}
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
 /** One row: a decision with its query. */
@@ -28,6 +28,9 @@ final case class DecisionRow(query: KeptQuery, status: String, kept: KeptDecisio
 
   /** Where the decision changes; none until the query has ended. */
   def flips: Option[Seq[JoinFlip]] = query.end.map(_.flips.filter(_.joinId == facts.joinId))
+
+  /** What the join saved; none until the query has ended, or if it ran as Spark runs it by itself. */
+  def saving: Option[JoinSaving] = query.end.flatMap(_.savings.find(_.joinId == facts.joinId))
 
   /** The filters that ran. */
   def outcomes: Option[Seq[FilterOutcome]] = filters.map(_.flatMap(_.outcome))

@@ -1,5 +1,6 @@
 package io.aqeplugin.tell
 
+import io.aqeplugin.decide.JoinSaving
 import io.aqeplugin.limit.{LimitDecision, LimitOutcome}
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 
@@ -30,6 +31,7 @@ object EventSchema {
   private[tell] val Placed: Form[PlacedFilter] = Form.of[PlacedFilter]
   private[tell] val Outcome: Form[FilterOutcome] = Form.of[FilterOutcome]
   private[tell] val Flip: Form[JoinFlip] = Form.of[JoinFlip]
+  private[tell] val Saving: Form[JoinSaving] = Form.of[JoinSaving]
   private[tell] val Limit: Form[LimitDecision] = Form.of[LimitDecision]
   private[tell] val LimitRead: Form[LimitOutcome] = Form.of[LimitOutcome]
   private[tell] val LimitEvent: ObjectSchema = Form.of[LimitDecided].schema
@@ -38,7 +40,7 @@ object EventSchema {
   /** Every object: first a decision with its parts, then the events that contain them. */
   lazy val Objects: Seq[ObjectSchema] = {
     val ofJoins = Seq(Form.of[JoinDecided].schema, Form.of[QueryEnded].schema)
-    val parts = Seq[Form[_]](Placed, Outcome, Flip, Limit, LimitRead).flatMap(_.objects)
+    val parts = Seq[Form[_]](Placed, Outcome, Flip, Saving, Limit, LimitRead).flatMap(_.objects)
     (DecisionJson.objects ++ ofJoins ++ parts :+ LimitEvent :+ PredicateEvent).distinctBy(_.name)
   }
 }

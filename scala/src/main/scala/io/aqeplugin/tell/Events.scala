@@ -92,5 +92,7 @@ final case class QueryEnded(
       "key and value of the query's conf that is not allowed, for which the plugin left the query alone"
     ) badConf: Option[String] = None,
     @Told(doc = "where the decisions of the query's joins change", kind = "FlipPoint[]", optional = true) flips: JsonNode =
+      JsonNodeFactory.instance.arrayNode(),
+    @Told(doc = "what the query's joins saved", kind = "JoinSaving[]", optional = true) savings: JsonNode =
       JsonNodeFactory.instance.arrayNode()
 ) extends SparkListenerEvent

@@ -5,7 +5,8 @@ import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
-import io.aqeplugin.decide.FlipPoints
+import io.aqeplugin.conf.Mode
+import io.aqeplugin.decide.{FlipPoints, JoinSaving}
 import io.aqeplugin.limit.LimitsOfQuery
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe.{QueryState, QueryStates}
@@ -23,26 +24,41 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
   private def close(state: QueryState, end: SparkListenerSQLExecutionEnd): Unit =
     try
       if (state.end()) {
-        val flips = flipsOf(state)
+        val failed = end.errorMessage.exists(_.nonEmpty)
+        val (flips, savings) = (flipsOf(state), if (failed) Nil else savingsOf(state))
         state.endJoins().foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         LimitsOfQuery(state).decided.foreach(DecisionLog.record(sparkContext, state, _))
-        val failed = end.errorMessage.exists(_.nonEmpty)
-        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, state.filterOutcomes, flips)
+        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, state.filterOutcomes, flips, savings)
       }
     catch {
       case Survivable(error) => Faults.note("end of query", "the query's outcome is not recorded", error)
     }
 
-  private def flipsOf(state: QueryState): Seq[JoinFlip] =
-    try
-      for {
-        conf <- state.conf.toSeq
-        decision <- state.decisions.take(QueryEndListener.MaxJoinsWithFlips)
-        point <- FlipPoints.of(decision, conf.thresholds)
-      } yield JoinFlip(decision.facts.joinId, point)
+  private def flipsOf(state: QueryState): Seq[JoinFlip] = survivably("flip points") {
+    for {
+      conf <- state.conf.toSeq
+      decision <- state.decisions.take(QueryEndListener.MaxJoinsWithFlips)
+      point <- FlipPoints.of(decision, conf.thresholds)
+    } yield JoinFlip(decision.facts.joinId, point)
+  }
+
+  private def savingsOf(state: QueryState): Seq[JoinSaving] = survivably("savings") {
+    val left = state.rowsLeft
+    for {
+      conf <- state.conf.toSeq
+      decision <- state.decisions
+      rows = left.get(decision.facts.joinId)
+      // A filter of mode observe would have worked.
+      option = decision.carriedOut(withFilter = conf.mode != Mode.Apply || rows.isDefined)
+      saving <- JoinSaving.of(decision, option, rows, conf.thresholds)
+    } yield saving
+  }
+
+  private def survivably[A](what: String)(found: => Seq[A]): Seq[A] =
+    try found
     catch {
       case Survivable(error) =>
-        Faults.note("flip points", "the query's decisions are recorded without them", error)
+        Faults.note(what, "the query's decisions are recorded without them", error)
         Nil
     }
 }

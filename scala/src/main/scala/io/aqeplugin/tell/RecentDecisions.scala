@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicReference
 import scala.collection.immutable.TreeMap
 
 import io.aqeplugin.conf.{AqeConf, Mode, TrialArm}
-import io.aqeplugin.decide.JoinDecision
+import io.aqeplugin.decide.{JoinDecision, JoinSaving}
 import io.aqeplugin.observe.{Executions, FilterOutcome, PlacedFilter, QueryOrigin, QueryState}
 
 /** One kept decision.
@@ -25,6 +25,8 @@ final case class KeptDecision(timeMillis: Long, mode: Mode, decision: JoinDecisi
   *   the outcomes of its filters
   * @param flips
   *   the flip points of its decisions
+  * @param savings
+  *   what its joins saved
   */
 final case class KeptEnd(
     timeMillis: Long,
@@ -33,7 +35,8 @@ final case class KeptEnd(
     failed: Boolean,
     errors: Long,
     outcomes: Seq[FilterOutcome],
-    flips: Seq[JoinFlip] = Nil
+    flips: Seq[JoinFlip] = Nil,
+    savings: Seq[JoinSaving] = Nil
 )
 
 /** One kept query.
@@ -83,7 +86,13 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
         all.updated(
           executionId,
           query.copy(end =
-            Some(end.copy(outcomes = end.outcomes.filter(o => joins(o.joinId)), flips = end.flips.filter(flip => joins(flip.joinId))))
+            Some(
+              end.copy(
+                outcomes = end.outcomes.filter(o => joins(o.joinId)),
+                flips = end.flips.filter(flip => joins(flip.joinId)),
+                savings = end.savings.filter(saving => joins(saving.joinId))
+              )
+            )
           )
         )
       }

@@ -169,6 +169,7 @@ object FactsGen {
     memory <- Gen.option(Gen.choose(0L, 1L << 33).map(held => MemoryFacts(1L << 32, held, taskBytes, hashedBytes, pageBytes)))
     orderUsed <- Gen.prob(0.2)
     written <- Gen.prob(0.2)
+    unfiltered <- Gen.frequency(5 -> Gen.const(None), 1 -> Gen.some(Gen.oneOf(Strategy.All)))
   } yield JoinFacts(
     "join",
     kind,
@@ -184,7 +185,8 @@ object FactsGen {
     waiting,
     memory,
     orderUsed,
-    written
+    written,
+    unfiltered
   )
 
   val thresholds: Gen[Thresholds] = for {

@@ -102,6 +102,8 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
       decision.taken.contains(o.option)
     ).map(_.reason.code.name))
     val recorded = Json.parseObject(value[String](row, "events")).fold(fail(_), identity)
+    assert(value[Double](row, "saved_millis") == recorded.get("saving").get("elapsedMillis").doubleValue)
+    assert(value[Double](row, "saved_processor_millis") == recorded.get("saving").get("processorMillis").doubleValue)
     assert(recorded.get("decision").toString == decided.decision.toString)
     assert(recorded.get("filters").toString == decided.filters.toString)
     assert(recorded.get("outcomes").toString == result.ended.head.outcomes.toString)

@@ -31,7 +31,10 @@ object QueriesView {
 
   private def summary(totals: TotalsRecord): Node = {
     val filters = totals.filters
-    val plain = Seq(
+    val saved = Seq("Saved" -> totals.saved, "Would save" -> totals.wouldSave).filter(_._2.joins > 0).map { case (name, sums) =>
+      name -> Words.saved(sums)
+    }
+    val plain = saved ++ Seq(
       "Mode" -> (if (totals.mode.isEmpty) "no decision yet" else totals.mode),
       "Queries" -> Quantity.of(totals.queries, ""),
       "Joins decided" -> Words.choices(totals.choices),
@@ -71,6 +74,11 @@ object QueriesView {
       if (query.filters.rowsIn == 0) Nil
       else Seq(text(Quantity.of(query.filters.rowsRemoved, "")), el("div")(Bars.share(share(query.filters))))
     },
+    Column(
+      "Saved, predicted",
+      (line, _) => if (line.query.saved.joins > 0) Seq(text(Quantity.of(line.query.saved.elapsedMillis, "millis"))) else Nil,
+      _.saved.joins > 0
+    ),
     whenEnded("Last filter ready") { query =>
       if (query.filters.planned > 0) Seq(text(Quantity.of(query.filters.waitMillis, "millis"))) else Nil
     },

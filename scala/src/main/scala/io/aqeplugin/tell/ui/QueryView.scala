@@ -4,6 +4,7 @@ import scala.xml.Node
 
 import org.apache.spark.ui.aqeplugin.Formats
 
+import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide._
 import io.aqeplugin.limit.LimitChoice
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
@@ -53,6 +54,8 @@ object QueryView {
           "Filters" -> Seq(text(s"${sums.applied} of ${sums.planned} applied, ${Quantity.of(sums.bytes, "bytes")}")),
           "Rows" -> Seq(text(s"${Quantity.of(sums.rowsIn, "")} checked, ${Quantity.of(sums.rowsRemoved, "")} removed")),
           "Errors" -> Seq(text(query.errors.toString))
+        ) ++ Option.when(query.saved.joins > 0)(
+          (if (query.mode == Mode.Apply.name) "Saved" else "Would save") -> Seq(text(Words.saved(query.saved)))
         )
     facts(described ++ decided ++ done: _*)
   }

@@ -2,7 +2,7 @@ package io.aqeplugin.tell.ui
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 
-import io.aqeplugin.decide.{JoinDecision, Told}
+import io.aqeplugin.decide.{JoinDecision, JoinSaving, Told}
 import io.aqeplugin.limit.{LimitDecision, LimitOutcome}
 import io.aqeplugin.observe.{FilterOutcome, PlacedFilter}
 import io.aqeplugin.tell._
@@ -23,7 +23,8 @@ final case class Ended(
     durationMillis: Long,
     ruleMillis: Long,
     errors: Long,
-    outcomes: Seq[FilterOutcome]
+    outcomes: Seq[FilterOutcome],
+    savings: Seq[JoinSaving]
 )
 
 /** Parses the plugin's events, which may come from a log of another version; `Left` says what cannot be read. */
@@ -54,7 +55,8 @@ object ReadEvents {
   def ended(event: QueryEnded): Either[String, Ended] = for {
     _ <- check(event.schemaVersion, event.executionId)
     done <- EventSchema.Outcome.readList(event.outcomes)
-  } yield Ended(event.executionId, event.timeMillis, event.durationMillis, event.ruleMillis, event.errors, done)
+    savings <- EventSchema.Saving.readList(event.savings)
+  } yield Ended(event.executionId, event.timeMillis, event.durationMillis, event.ruleMillis, event.errors, done, savings)
 
   def joinDecision(text: String): Either[String, JoinDecision] = DecisionJson.parse(text)
 

@@ -4,7 +4,7 @@ import scala.annotation.meta.getter
 
 import org.apache.spark.util.kvstore.KVIndex
 
-import io.aqeplugin.decide.Strategy
+import io.aqeplugin.decide.{JoinSaving, Strategy}
 import io.aqeplugin.observe.FilterOutcome
 
 /* The tab's records in Spark's UI store. That store may be a database on disk that writes the fields as JSON, so records contain only
@@ -63,6 +63,29 @@ object FilterSums {
   )
 }
 
+/** What joins saved, predicted by price; a join that became dearer counts against it. */
+final case class SavingSums(joins: Long, elapsedMillis: Double, processorMillis: Double, shuffleBytes: Double, unreadBytes: Double) {
+  def plus(other: SavingSums): SavingSums = SavingSums(
+    joins + other.joins,
+    elapsedMillis + other.elapsedMillis,
+    processorMillis + other.processorMillis,
+    shuffleBytes + other.shuffleBytes,
+    unreadBytes + other.unreadBytes
+  )
+}
+
+object SavingSums {
+  val None: SavingSums = SavingSums(0, 0, 0, 0, 0)
+
+  def of(savings: Seq[JoinSaving]): SavingSums = SavingSums(
+    savings.size.toLong,
+    savings.flatMap(_.elapsedMillis).sum,
+    savings.flatMap(_.processorMillis).sum,
+    savings.map(_.shuffleBytes).sum,
+    savings.map(_.unreadBytes).sum
+  )
+}
+
 /** One query in the list.
   *
   * @param firstMillis
@@ -77,6 +100,8 @@ object FilterSums {
   *   limits decided
   * @param predicates
   *   predicates inferred across joins
+  * @param saved
+  *   what its joins saved or, in mode observe, would have saved
   */
 final case class QueryRecord(
     @(KVIndex @getter) executionId: Long,
@@ -91,7 +116,8 @@ final case class QueryRecord(
     errors: Long,
     arm: Option[String] = None,
     limits: Int = 0,
-    predicates: Int = 0
+    predicates: Int = 0,
+    saved: SavingSums = SavingSums.None
 )
 
 /** Keys and numbers of what a query has several of: joins, limits, predicates. */
@@ -148,6 +174,8 @@ final case class OutcomesRecord(@(KVIndex @getter) executionId: Long, outcomes: 
   *   number of the plugin's events that this version cannot read
   * @param limitFilesLeftOut
   *   files that the scans below limits did not have to read
+  * @param saved
+  *   of queries that succeeded in mode apply; `wouldSave` of those that were only observed
   */
 final case class TotalsRecord(
     @(KVIndex @getter) key: String,
@@ -159,7 +187,9 @@ final case class TotalsRecord(
     skipped: Long,
     limits: Long = 0,
     limitFilesLeftOut: Long = 0,
-    predicates: Long = 0
+    predicates: Long = 0,
+    saved: SavingSums = SavingSums.None,
+    wouldSave: SavingSums = SavingSums.None
 ) {
   def nonEmpty: Boolean = queries > 0 || errors > 0 || skipped > 0
 }

@@ -3,6 +3,7 @@ package io.aqeplugin.tell.ui
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.util.kvstore.KVStore
 
+import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide.JoinDecision
 import io.aqeplugin.tell._
 
@@ -104,7 +105,7 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
   }
 
   private def write(event: Ended, written: QueryEnded): Unit = {
-    val sums = FilterSums.of(event.outcomes)
+    val (sums, saved) = (FilterSums.of(event.outcomes), SavingSums.of(event.savings))
     val before = records.find(event.executionId)
     // A query without a join, limit or predicate is recorded only if the plugin failed in it.
     before.orElse(Option.when(event.errors > 0)(TabListener.begun(event.executionId, event.timeMillis, "", written.arm))).foreach { query =>
@@ -114,13 +115,22 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
           durationMillis = event.durationMillis,
           ruleMillis = event.ruleMillis,
           filters = sums,
-          errors = event.errors
+          errors = event.errors,
+          saved = saved
         )
       )
       store.write(OutcomesRecord(event.executionId, Json.render(written.outcomes)))
     }
     val totals = records.totals
-    store.write(totals.copy(filters = totals.filters.plus(sums), errors = totals.errors + event.errors))
+    val applied = before.exists(_.mode == Mode.Apply.name)
+    store.write(
+      totals.copy(
+        filters = totals.filters.plus(sums),
+        errors = totals.errors + event.errors,
+        saved = if (applied) totals.saved.plus(saved) else totals.saved,
+        wouldSave = if (applied) totals.wouldSave else totals.wouldSave.plus(saved)
+      )
+    )
     if (before.isEmpty) forgetOldest()
   }
 

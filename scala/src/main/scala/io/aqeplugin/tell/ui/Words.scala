@@ -38,6 +38,15 @@ object Words {
     case None                             => name
   }
 
+  /** What joins saved. */
+  def saved(sums: SavingSums): String = {
+    val bytes = Seq(sums.shuffleBytes -> "of shuffles not written", sums.unreadBytes -> "of files not read").collect {
+      case (bytes, what) if bytes > 0 => s", ${Quantity.of(bytes, "bytes")} $what"
+    }
+    s"${Quantity.of(sums.elapsedMillis, "millis")}, of all cores ${Quantity.of(sums.processorMillis, "millis")}${bytes.mkString}; " +
+      s"predicted by price, in ${Quantity.of(sums.joins, if (sums.joins == 1) "join" else "joins")}"
+  }
+
   /** What takes how many rows. */
   def limit(facts: LimitFacts): String = {
     val operator = facts.operator match {

@@ -78,7 +78,8 @@ object TabEvents {
       executionId: Long,
       outcomes: Seq[String] = Seq(outcome()),
       errors: Long = 0,
-      schemaVersion: Int = 1
+      schemaVersion: Int = 1,
+      savings: Seq[JoinSaving] = Nil
   ): QueryEnded =
     QueryEnded(
       schemaVersion,
@@ -89,7 +90,8 @@ object TabEvents {
       outcomes.size,
       outcomes.size,
       errors,
-      array(outcomes.mkString("[", ",", "]"))
+      array(outcomes.mkString("[", ",", "]")),
+      savings = Json.array(savings.map(EventSchema.Saving.write))
     )
 
   private def quoted(text: String): String = mapper.writeValueAsString(text)

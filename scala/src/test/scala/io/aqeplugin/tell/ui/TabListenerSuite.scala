@@ -4,7 +4,7 @@ import org.apache.spark.util.kvstore.InMemoryStore
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.metrics.Faults
-import io.aqeplugin.decide.{Reason, ReasonCode, Strategy}
+import io.aqeplugin.decide.{JoinSaving, Reason, ReasonCode, Strategy}
 import io.aqeplugin.limit.{LimitChoice, LimitDecision, LimitOutcome}
 import io.aqeplugin.tell.{JoinDecided, QueryEnded}
 
@@ -54,6 +54,15 @@ class TabListenerSuite extends AnyFunSuite {
     assert((totals.queries, totals.errors, totals.mode, totals.skipped) == ((2L, 2L, "apply", 0L)))
     assert(totals.choices == Seq(ChoiceCount(Decision.choice.name, 2)))
     assert(totals.filters.rowsRemoved == 1980)
+  }
+
+  test("what joins saved is summed up by query and in all, apart from what would have been saved") {
+    val saving = JoinSaving("j", Some(1200.0), Some(2000.0), 1024, 0)
+    val dearer = JoinSaving("k", Some(-200.0), None, 0, 512)
+    val observed = decided(9).copy(mode = "observe")
+    val store = new Fixture().see(decided(7), ended(7, savings = Seq(saving, dearer)), observed, ended(9, savings = Seq(saving))).store
+    assert(store.find(7).map(_.saved).contains(SavingSums(2, 1000, 2000, 1024, 512)))
+    assert((store.totals.saved, store.totals.wouldSave) == ((SavingSums(2, 1000, 2000, 1024, 512), SavingSums(1, 1200, 2000, 1024, 0))))
   }
 
   test("a filter that its scan did not find counts as missing, not as applied") {

@@ -1,0 +1,84 @@
+package io.aqeplugin.decide
+
+import org.scalacheck.Gen
+import org.scalatest.funsuite.AnyFunSuite
+import org.scalatestplus.scalacheck.ScalaCheckPropertyChecks
+
+class JoinSavingProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
+
+  private val Filtered = JoinOption.FilteredSortMerge
+
+  private def saving(facts: JoinFacts, ran: JoinOption, rows: Option[RowsLeft]): Option[JoinSaving] =
+    JoinSaving.of(DecideJoin.decide(facts, Thresholds.Default), Some(ran), rows, Thresholds.Default)
+
+  private def elapsed(facts: JoinFacts, ran: JoinOption, rows: Option[RowsLeft]): Double =
+    saving(facts, ran, rows).flatMap(_.elapsedMillis).getOrElse(fail("no price"))
+
+  private val sorted = FactsGen.Typical.copy(sparkStrategy = Strategy.PlainSortMerge, canBroadcast = false)
+  private val scanned = sorted.probe.scanRows
+
+  test("a join that ran as Spark runs it has no saving, and one of unknown price has none that is known") {
+    assert(saving(sorted, JoinOption.SortMerge, None).isEmpty)
+    val unknown = saving(sorted.copy(sparkStrategy = Strategy.LeaveToSpark), Filtered, None)
+    assert(unknown.exists(found => found.elapsedMillis.isEmpty && found.processorMillis.isEmpty))
+  }
+
+  test("at the expected share of rows a saving is the difference of the decision's own prices") {
+    forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
+      val decision = DecideJoin.decide(facts, thresholds)
+      def own(one: WeighedOption): Double = one.terms.filterNot(_.name == PathPrice.OtherScans).map(_.nanos).sum / CostModel.NanosPerMilli
+      val price = decision.options.filter(_.costMillis.isDefined).map(one => one.option -> own(one)).toMap
+      for {
+        spark <- JoinOption.of(facts.unfilteredStrategy.getOrElse(facts.sparkStrategy), withFilter = false)
+        ran <- decision.taken
+        found <- JoinSaving.of(decision, Some(ran), None, thresholds).flatMap(_.elapsedMillis)
+        expected <- price.get(spark).flatMap(before => price.get(ran).map(before - _))
+      } assert(math.abs(found - expected) <= 1e-6 * math.max(1, math.max(price(spark), price(ran))))
+    }
+  }
+
+  test("the fewer rows a filter left, the more it saved, and one that left all has lost its own price") {
+    forAll(Gen.choose(0.0, 1.0), Gen.choose(0.0, 1.0)) { (one, other) =>
+      val (less, more) = (math.min(one, other), math.max(one, other))
+      assert(elapsed(sorted, Filtered, Some(RowsLeft(scanned, less))) >= elapsed(sorted, Filtered, Some(RowsLeft(scanned, more))))
+    }
+    assert(elapsed(sorted, Filtered, Some(RowsLeft(scanned, 1.0))) < 0)
+  }
+
+  test("twice the slots halve the elapsed time of what they share, and leave the work of all cores") {
+    val facts = sorted.copy(build = sorted.build.copy(rows = 0, stageBytes = 0, maxPartitionBytes = 0, medianPartitionBytes = 0))
+    def at(slots: Int): JoinSaving =
+      saving(facts.copy(cluster = facts.cluster.copy(slots = slots)), Filtered, Some(RowsLeft(scanned, 0.0))).getOrElse(fail("none"))
+    assert(at(8).processorMillis == at(4).processorMillis)
+    assert(at(4).elapsedMillis.zip(at(8).elapsedMillis).exists { case (few, many) => few > 1.5 * many })
+  }
+
+  test("rows that a filter removed were not shuffled at the compression of the build side, nor files read that it left out") {
+    val facts = sorted.copy(probe = sorted.probe.copy(exchanges = 1, prunableBytes = 1000, path = Nil))
+    val found = saving(facts, Filtered, Some(RowsLeft(scanned, 0.25))).getOrElse(fail("none"))
+    val compressed = facts.build.stageBytes.toDouble / facts.build.memoryBytes
+    assert(math.abs(found.shuffleBytes - 0.75 * compressed * facts.probe.rows * facts.probe.rowBytes) < 1)
+    assert(found.unreadBytes == 750)
+    val broadcast = saving(facts, JoinOption.Broadcast, None).getOrElse(fail("none"))
+    assert(math.abs(broadcast.shuffleBytes - compressed * facts.probe.rows * facts.probe.rowBytes) < 1)
+    val unmeasured = facts.copy(build = facts.build.copy(alreadyBroadcast = true))
+    assert(saving(unmeasured, JoinOption.FilteredBroadcast, None).forall(_.shuffleBytes == 0))
+  }
+
+  test("a join that would not be a broadcast without the filters of others is held against the plan without them") {
+    val small = sorted.copy(sparkStrategy = Strategy.Broadcast, canBroadcast = true, unfilteredStrategy = Some(Strategy.PlainSortMerge))
+    assert(elapsed(small, JoinOption.Broadcast, None) > 0)
+    assert(saving(small.copy(unfilteredStrategy = None), JoinOption.Broadcast, None).isEmpty)
+  }
+
+  test("every saving is finite, and no bytes are negative") {
+    val rows = Gen.option(Gen.zip(Gen.choose(1L, Long.MaxValue), Gen.choose(0.0, 1.0)).map { case (rows, share) => RowsLeft(rows, share) })
+    forAll(FactsGen.joinFacts, FactsGen.thresholds, rows) { (facts, thresholds, rows) =>
+      val decision = DecideJoin.decide(facts, thresholds)
+      JoinSaving.of(decision, decision.carriedOut(withFilter = true), rows, thresholds).foreach { found =>
+        assert((found.elapsedMillis.toSeq ++ found.processorMillis).forall(_.isFinite), found)
+        assert(Seq(found.shuffleBytes, found.unreadBytes).forall(bytes => bytes.isFinite && bytes >= 0), found)
+      }
+    }
+  }
+}
