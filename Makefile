@@ -182,6 +182,10 @@ test-s3a: venv ## event logs behind s3a://, with Hadoop's client from Maven Cent
 	[[ -x .build/s3a/venv/bin/moto_server ]] || { $(PYTHON) -m venv .build/s3a/venv && .build/s3a/venv/bin/pip install --quiet 'moto[s3,server]==5.2.5'; }
 	$(BIN)/python -m pytest -q tests/hadoop/on_s3a.py
 
+.PHONY: test-crds
+test-crds: venv ## the operators' manifests against the whole CRDs in the files CRDS="FILE FILE", of both operators
+	CRDS="$(CRDS)" $(BIN)/python -m pytest -q tests/deploy/on_crds.py
+
 .PHONY: test-long-line
 test-long-line: venv ## a line of two gigabytes in an event log, read by the daemon in bounded memory
 	AQE_PLUGIN_LINE_BYTES=2147483648 $(BIN)/python -m pytest -q tests/python/exporter/test_bad_input.py -k endless_line
