@@ -76,7 +76,7 @@ def jars_beside(in_deps: bool, own: str) -> str:
 
     Args:
         in_deps: whether ``spec.deps.jars`` (Kubeflow) lists jars.
-        own: ``spec.jars`` (Apache): the application's own, which the operator takes for ``spark.jars`` where it is unset.
+        own: ``spec.jars`` (Apache): the application's own, which are ``spark.jars`` where that is unset.
     """
     if in_deps:
         return "spec.deps.jars lists jars, which override spark.jars. Move them"
