@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from aqe_plugin.events.filtered_rows import rows_measured, rows_reached, shared_tables, worked_of
 from aqe_plugin.events.join_option import JoinOption, carried_out
 from aqe_plugin.events.lines import ApplicationStarted, Decided, EnvironmentSet, Event
 from aqe_plugin.events.model import (
@@ -28,7 +28,6 @@ from aqe_plugin.events.model import (
 _MAX_OPEN_QUERIES = 10_000
 # SPARK_JOB_CANCELLED, OPERATION_CANCELED of Spark Connect, and a thread that was interrupted.
 _CANCELLED = re.compile(r"\bJob \d+ cancelled\b|\[OPERATION_CANCELED\]|\bjava\.lang\.InterruptedException\b")
-FILTERS_WITHOUT_EFFECT = ("pass_all", "missing")
 _TEN_YEARS_MILLIS = 10 * 366 * 86_400_000
 _SEVERAL_STAGES = "Multiple failures in stage materialization"
 
@@ -54,7 +53,12 @@ class JoinStory:
     @property
     def worked(self) -> tuple[FilterOutcome, ...]:
         """The outcomes of the filters that checked rows, or could have."""
-        return tuple(outcome for outcome in self.outcomes if outcome.kind not in FILTERS_WITHOUT_EFFECT)
+        return worked_of(self.outcomes)
+
+    @property
+    def reached(self) -> tuple[int, int] | None:
+        """The rows that came to the filter and those that passed; ``None`` where no row was checked."""
+        return rows_reached(self.worked)
 
     @property
     def measured(self) -> tuple[int, int] | None:
@@ -64,25 +68,7 @@ class JoinStory:
         pruned with their file or row group by the filter's range never reach the filter and are removed all the same.
         Beside other filters, which may have removed them, the share is that of the rows that reached this one.
         """
-        if self.reached is None:
-            return None
-        read, passed = self.reached
-        scanned = max(read, self.decision.facts.probe.scan_rows)
-        return scanned, round(passed / read * scanned) if self.is_beside_others else passed
-
-    @property
-    def reached(self) -> tuple[int, int] | None:
-        """The rows that came to the filter and those that passed; ``None`` where no row was checked.
-
-        Rows that no task checked, because it had paused the filter, passed.
-        """
-        worked = self.worked
-        if sum(outcome.rows_in for outcome in worked) <= 0:
-            return None
-        unchecked = sum(outcome.rows_unchecked for outcome in worked)
-        read = sum(outcome.rows_in for outcome in worked) + unchecked
-        # A damaged log may have negative counts that cancel out.
-        return max(read, 1), sum(outcome.rows_out for outcome in worked) + unchecked
+        return rows_measured(self.worked, self.decision.facts.probe.scan_rows, self.is_beside_others)
 
     def ran_as(self, mode: Mode) -> JoinOption | None:
         """What ran: in mode apply the choice, with its filter if one worked, else what Spark does by itself."""
@@ -249,9 +235,9 @@ def _story(
 def beside_each_other(joins: Iterable[JoinStory]) -> tuple[JoinStory, ...]:
     """The joins of one query, which know whether their filters checked rows of the same tables."""
     stories = tuple(joins)
-    filters = Counter(table for join in stories for table in {outcome.table for outcome in join.worked})
+    shared = shared_tables(join.worked for join in stories)
     return tuple(
-        replace(join, is_beside_others=True) if any(filters[outcome.table] > 1 for outcome in join.worked) else join
+        replace(join, is_beside_others=True) if any(one.table in shared for one in join.worked) else join
         for join in stories
     )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from aqe_plugin.events.describe import reason_meanings
+from aqe_plugin.events.filtered_rows import rows_measured, shared_tables, worked_of
 from aqe_plugin.events.lines import ApplicationStarted, Event
 from aqe_plugin.events.model import FilterOutcome, JoinDecided, LimitDecided, PredicateInferred, QueryEnded
+from aqe_plugin.events.saved_price import Change, change_of
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.applications import ApplicationsState, ApplicationSums, SumRow, Sums, rows_of, sums_of
 from aqe_plugin.exporter.histogram import Histogram, QueryExemplar
@@ -25,11 +27,13 @@ _MAX_MILLIS = 10 * 366 * 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class OpenQuery:
-    """A query that still runs, with the predicted pass rate of each of its joins that has a filter."""
+    """A query that still runs, with the predicted pass rate of each of its joins that has a filter, and how those that
+    changed did."""
 
     log_name: str
     execution_id: int
-    predicted: dict[str, float]
+    predicted: dict[str, float] = field(default_factory=dict)
+    changes: dict[str, Change] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +62,14 @@ class Tally:
         self._counts: Sums = defaultdict(float)
         self._histograms = {one: Histogram.empty(one.name, one.buckets) for one in metrics.ALL if one.buckets}
         self._applications = ApplicationSums(applications)
-        self._predicted: OrderedDict[tuple[str, int], dict[str, float]] = OrderedDict()
+        self._open: OrderedDict[tuple[str, int], OpenQuery] = OrderedDict()
 
     def state(self) -> TallyState:
         return TallyState(
             counts=rows_of(self._counts),
             histograms=tuple(histogram.copy() for histogram in self._histograms.values()),
             applications=self._applications.state(),
-            open_queries=tuple(OpenQuery(*query, dict(rates)) for query, rates in self._predicted.items()),
+            open_queries=tuple(map(_copy, self._open.values())),
         )
 
     def restore(self, state: TallyState) -> None:
@@ -76,7 +80,7 @@ class Tally:
             if metric.name in stored and histogram.continues(stored[metric.name]):
                 self._histograms[metric] = stored[metric.name].copy()
         self._applications.restore(state.applications)
-        self._predicted.update(((one.log_name, one.execution_id), dict(one.predicted)) for one in state.open_queries)
+        self._open.update(((one.log_name, one.execution_id), _copy(one)) for one in state.open_queries)
 
     def counts(self, metric: Metric) -> dict[tuple[str, ...], float]:
         """Label values → count; label values known beforehand have a count of 0 from the start."""
@@ -128,11 +132,16 @@ class Tally:
             self._add(metrics.WAITED, waiting.outcome, by=waited)
             self._observe(metrics.WAIT_SECONDS, waited, log_name, event)
             self._applications.sums(log_name, event.time_millis)[metrics.APPLICATION_WAIT_SECONDS, ()] += _sound(waited)
-        if decision.build_filter:
-            query = (log_name, event.execution_id)
-            self._predicted.setdefault(query, {})[decision.join_id] = decision.pass_rate
-            if len(self._predicted) > _MAX_OPEN_QUERIES:
-                self._predicted.popitem(last=False)
+        change = change_of(decision, event.mode)
+        if decision.build_filter or change is not None:
+            name = (log_name, event.execution_id)
+            query = self._open.setdefault(name, OpenQuery(*name))
+            if decision.build_filter:
+                query.predicted[decision.join_id] = decision.pass_rate
+            if change is not None:
+                query.changes[decision.join_id] = change
+            if len(self._open) > _MAX_OPEN_QUERIES:
+                self._open.popitem(last=False)
 
     def _add_limit(self, event: LimitDecided) -> None:
         decision = event.decision
@@ -153,9 +162,11 @@ class Tally:
         self._add(metrics.ERRORS, by=event.errors)
         self._observe(metrics.RULE_SECONDS, rules, log_name, event)
         self._observe(metrics.QUERY_SECONDS, wall, log_name, event)
-        predicted = self._predicted.pop((log_name, event.execution_id), {})
+        name = (log_name, event.execution_id)
+        query = self._open.pop(name, OpenQuery(*name))
         for outcome in event.outcomes:
-            self._add_outcome(outcome, predicted.get(outcome.join_id), log_name, event)
+            self._add_outcome(outcome, query.predicted.get(outcome.join_id), log_name, event)
+        self._add_savings(query.changes, event)
         sums = self._applications.sums(log_name, event.time_millis)
         for metric, by in (
             (metrics.APPLICATION_QUERIES, 1),
@@ -167,6 +178,17 @@ class Tally:
             (metrics.APPLICATION_ROWS_OUT, sum(outcome.rows_out for outcome in event.outcomes)),
         ):
             sums[metric, ()] += _sound(by)
+
+    def _add_savings(self, changes: dict[str, Change], event: QueryEnded) -> None:
+        of_joins: defaultdict[str, list[FilterOutcome]] = defaultdict(list)
+        for outcome in worked_of(event.outcomes):
+            of_joins[outcome.join_id].append(outcome)
+        shared = shared_tables(of_joins.values()) if changes else set()
+        for join_id, change in changes.items():
+            worked = of_joins[join_id]
+            rows = rows_measured(worked, change.scan_rows, any(one.table in shared for one in worked))
+            saved = change.saved_millis(rows, bool(worked))
+            self._add(metrics.SAVED if saved > 0 else metrics.LOST, change.mode, by=_seconds(abs(saved)))
 
     def _add_outcome(self, outcome: FilterOutcome, predicted: float | None, log_name: str, event: QueryEnded) -> None:
         kind = outcome.kind if outcome.kind in _KINDS else OTHER
@@ -196,6 +218,10 @@ class Tally:
 
     def _code(self, code: str) -> str:
         return code if code in self._reason_codes else OTHER
+
+
+def _copy(query: OpenQuery) -> OpenQuery:
+    return replace(query, predicted=dict(query.predicted), changes=dict(query.changes))
 
 
 def _sound(number: float) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from aqe_plugin.events.queries import FILTERS_WITHOUT_EFFECT
+from aqe_plugin.events.filtered_rows import FILTERS_WITHOUT_EFFECT
 from aqe_plugin.pipeline.fingerprint import join_condition
 from aqe_plugin.tuning.run_scales import NO_COMPOSITE_BOUND
 from aqe_plugin.tuning.runs import MIN_PASS_RATE
