@@ -98,7 +98,7 @@ def prices_of(decision: JoinDecision) -> dict[JoinOption, Price]:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class JoinChange:
     """How a join was changed; what its saving needs of the decision, and no more, as daemons keep it by the thousand.
 
     Attributes:
@@ -126,7 +126,7 @@ class Change:
         return saved if math.isfinite(saved) else 0.0
 
 
-def change_of(decision: JoinDecision, mode: Mode) -> Change | None:
+def change_of(decision: JoinDecision, mode: Mode) -> JoinChange | None:
     """The change; ``None`` for a join that runs as by Spark itself, or by an unknown price."""
     prices, spark = prices_of(decision), decision.facts.spark_strategy
 
@@ -141,7 +141,7 @@ def change_of(decision: JoinDecision, mode: Mode) -> Change | None:
     filtered, unfiltered = map(price, ways)
     if of_spark is None or (filtered in (None, of_spark) and unfiltered in (None, of_spark)):
         return None
-    return Change(mode, decision.facts.probe.scan_rows, decision.pass_rate, of_spark, filtered, unfiltered)
+    return JoinChange(mode, decision.facts.probe.scan_rows, decision.pass_rate, of_spark, filtered, unfiltered)
 
 
 def _beyond(pass_rate: float, passed: float | None) -> float:

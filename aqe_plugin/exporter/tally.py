@@ -9,7 +9,7 @@ from aqe_plugin.events.describe import reason_meanings
 from aqe_plugin.events.filtered_rows import rows_measured, shared_tables, worked_of
 from aqe_plugin.events.lines import ApplicationStarted, Event
 from aqe_plugin.events.model import FilterOutcome, JoinDecided, LimitDecided, PredicateInferred, QueryEnded
-from aqe_plugin.events.saved_price import Change, change_of
+from aqe_plugin.events.saved_price import JoinChange, change_of
 from aqe_plugin.exporter import metrics
 from aqe_plugin.exporter.applications import ApplicationsState, ApplicationSums, SumRow, Sums, rows_of, sums_of
 from aqe_plugin.exporter.histogram import Histogram, QueryExemplar
@@ -33,7 +33,7 @@ class OpenQuery:
     log_name: str
     execution_id: int
     predicted: dict[str, float] = field(default_factory=dict)
-    changes: dict[str, Change] = field(default_factory=dict)
+    changes: dict[str, JoinChange] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Tally:
         ):
             sums[metric, ()] += _sound(by)
 
-    def _add_savings(self, changes: dict[str, Change], event: QueryEnded) -> None:
+    def _add_savings(self, changes: dict[str, JoinChange], event: QueryEnded) -> None:
         of_joins: defaultdict[str, list[FilterOutcome]] = defaultdict(list)
         for outcome in worked_of(event.outcomes):
             of_joins[outcome.join_id].append(outcome)
