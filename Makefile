@@ -248,6 +248,10 @@ removals: prerequisites ## takes out one rule or one case of a list at a time an
 tour: venv jar ## a new user's tour, from an empty conf folder and back to it, drawn into docs/images/
 	$(BIN)/python -m tests.tour --pictures docs/images
 
+.PHONY: panels
+panels: venv ## the panels to watch, from a real Prometheus over the event log of 20 queries, drawn into docs/images/
+	$(BIN)/python -m tests.tour.worth docs/images/worth.svg
+
 .PHONY: bench-limit
 bench-limit: venv jar ## LIMIT and ORDER BY ... LIMIT over 2,000 files, beside Spark alone
 	$(BIN)/python -m benchmarks.limit
@@ -323,6 +327,10 @@ $(VENV)/.site: pyproject.toml $(PINS) | $(BIN)/python
 	@project/timed "what builds the site" .build/setup/site.log $(INSTALL) --editable '.[site]'
 	@touch $@
 
+$(VENV)/.notebook: pyproject.toml $(PINS) $(VENV)/.installed
+	@project/timed "a Jupyter kernel" .build/setup/notebook.log $(INSTALL) --editable '.[notebook]'
+	@touch $@
+
 .PHONY: prerequisites
 prerequisites:
 	@project/prerequisites
@@ -342,6 +350,10 @@ site: $(VENV)/.site ## the documentation as a site that needs no server and no n
 .PHONY: test-site
 test-site: venv site ## the site in a real browser, as wide as a desk's screen and as a phone's
 	$(PYTEST) tests/site/on_site.py
+
+.PHONY: test-notebook
+test-notebook: $(VENV)/.notebook $(PRIMARY_JAR) ## aqe.analyze in a real Jupyter kernel, and the notebook in a real browser
+	$(PYTEST) tests/ui/on_notebook.py
 
 .PHONY: clean
 clean: ## remove everything that was built; the TPC-DS data in .build/tpcds stays
