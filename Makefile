@@ -43,6 +43,9 @@ LOGS ?=
 GB ?= 2
 APPS ?= 2000
 
+# dbt 1.12 asks pip for a program from outside PyPI; PyHive speaks to Spark's Thrift Server.
+DBT := dbt-core==1.11.16 dbt-spark==1.11.0 PyHive==0.7.0 future pure-sasl==0.6.2 python-dateutil thrift==0.25.0 thrift-sasl==0.4.3
+
 # `make bench-jmh` parameter: a regular expression of benchmarks, and options of JMH
 BENCHMARKS ?=
 
@@ -175,6 +178,17 @@ test-spark-quick: prerequisites ## the smallest of them, with every gate open
 .PHONY: test-hdfs
 test-hdfs: venv ## event logs in a real HDFS of one machine, whose servers come from Maven Central
 	AQE_PLUGIN_REQUIRE_PROGRAMS=minicluster $(BIN)/python -m pytest -q tests/hadoop/on_hdfs.py
+
+.PHONY: test-yarn
+test-yarn: venv $(PRIMARY_JAR) ## jobs with the plugin on a real YARN of one machine, in client and cluster mode
+	mvn --batch-mode --quiet -f project/yarn.pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.build/yarn
+	AQE_PLUGIN_REQUIRE_PROGRAMS=minicluster SPARK_LOCAL_IP=127.0.0.1 $(BIN)/python -m pytest -q tests/hadoop/on_yarn.py
+
+.PHONY: test-dbt
+test-dbt: venv $(PRIMARY_JAR) ## a project of dbt in a session of its own and over Spark's Thrift Server
+	[[ -x .build/dbt/venv/bin/dbt ]] || { $(PYTHON) -m venv .build/dbt/venv && .build/dbt/venv/bin/pip install --quiet $(DBT); }
+	.build/dbt/venv/bin/pip freeze | grep '^dbt-\(core\|spark\)='
+	SPARK_LOCAL_IP=127.0.0.1 $(BIN)/python -m pytest -q tests/dbt/on_dbt.py
 
 .PHONY: test-s3a
 test-s3a: venv ## event logs behind s3a://, with Hadoop's client from Maven Central and a server that speaks S3
