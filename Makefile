@@ -43,6 +43,9 @@ LOGS ?=
 GB ?= 2
 APPS ?= 2000
 
+# dbt 1.12 asks pip for a program from outside PyPI; PyHive speaks to Spark's Thrift Server.
+DBT := dbt-core==1.11.16 dbt-spark==1.11.0 PyHive==0.7.0 future pure-sasl==0.6.2 python-dateutil thrift==0.25.0 thrift-sasl==0.4.3
+
 # `make bench-jmh` parameter: a regular expression of benchmarks, and options of JMH
 BENCHMARKS ?=
 
@@ -176,11 +179,26 @@ test-spark-quick: prerequisites ## the smallest of them, with every gate open
 test-hdfs: venv ## event logs in a real HDFS of one machine, whose servers come from Maven Central
 	AQE_PLUGIN_REQUIRE_PROGRAMS=minicluster $(BIN)/python -m pytest -q tests/hadoop/on_hdfs.py
 
+.PHONY: test-yarn
+test-yarn: venv $(PRIMARY_JAR) ## jobs with the plugin on a real YARN of one machine, in client and cluster mode
+	mvn --batch-mode --quiet -f project/yarn.pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.build/yarn
+	AQE_PLUGIN_REQUIRE_PROGRAMS=minicluster SPARK_LOCAL_IP=127.0.0.1 $(BIN)/python -m pytest -q tests/hadoop/on_yarn.py
+
+.PHONY: test-dbt
+test-dbt: venv $(PRIMARY_JAR) ## a project of dbt in a session of its own and over Spark's Thrift Server
+	[[ -x .build/dbt/venv/bin/dbt ]] || { $(PYTHON) -m venv .build/dbt/venv && .build/dbt/venv/bin/pip install --quiet $(DBT); }
+	.build/dbt/venv/bin/pip freeze | grep '^dbt-\(core\|spark\)='
+	SPARK_LOCAL_IP=127.0.0.1 $(BIN)/python -m pytest -q tests/dbt/on_dbt.py
+
 .PHONY: test-s3a
 test-s3a: venv ## event logs behind s3a://, with Hadoop's client from Maven Central and a server that speaks S3
 	mvn --batch-mode --quiet -f project/s3a.pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.build/s3a/jars
 	[[ -x .build/s3a/venv/bin/moto_server ]] || { $(PYTHON) -m venv .build/s3a/venv && .build/s3a/venv/bin/pip install --quiet 'moto[s3,server]==5.2.5'; }
 	$(BIN)/python -m pytest -q tests/hadoop/on_s3a.py
+
+.PHONY: test-crds
+test-crds: venv ## the operators' manifests against the whole CRDs in the files CRDS="FILE FILE", of both operators
+	CRDS="$(CRDS)" $(BIN)/python -m pytest -q tests/deploy/on_crds.py
 
 .PHONY: test-long-line
 test-long-line: venv ## a line of two gigabytes in an event log, read by the daemon in bounded memory
@@ -243,6 +261,10 @@ removals: prerequisites ## takes out one rule or one case of a list at a time an
 .PHONY: tour
 tour: venv jar ## a new user's tour, from an empty conf folder and back to it, drawn into docs/images/
 	$(BIN)/python -m tests.tour --pictures docs/images
+
+.PHONY: panels
+panels: venv ## the panels to watch, from a real Prometheus over the event log of 20 queries, drawn into docs/images/
+	$(BIN)/python -m tests.tour.worth docs/images/worth.svg
 
 .PHONY: bench-limit
 bench-limit: venv jar ## LIMIT and ORDER BY ... LIMIT over 2,000 files, beside Spark alone
@@ -319,6 +341,10 @@ $(VENV)/.site: pyproject.toml $(PINS) | $(BIN)/python
 	@project/timed "what builds the site" .build/setup/site.log $(INSTALL) --editable '.[site]'
 	@touch $@
 
+$(VENV)/.notebook: pyproject.toml $(PINS) $(VENV)/.installed
+	@project/timed "a Jupyter kernel" .build/setup/notebook.log $(INSTALL) --editable '.[notebook]'
+	@touch $@
+
 .PHONY: prerequisites
 prerequisites:
 	@project/prerequisites
@@ -338,6 +364,10 @@ site: $(VENV)/.site ## the documentation as a site that needs no server and no n
 .PHONY: test-site
 test-site: venv site ## the site in a real browser, as wide as a desk's screen and as a phone's
 	$(PYTEST) tests/site/on_site.py
+
+.PHONY: test-notebook
+test-notebook: $(VENV)/.notebook $(PRIMARY_JAR) ## aqe.analyze in a real Jupyter kernel, and the notebook in a real browser
+	$(PYTEST) tests/ui/on_notebook.py
 
 .PHONY: clean
 clean: ## remove everything that was built; the TPC-DS data in .build/tpcds stays

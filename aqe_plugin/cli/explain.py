@@ -19,7 +19,7 @@ from aqe_plugin.errors import EventLogError, NoDataError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.events.savings import SavingsCount
-from aqe_plugin.install.log_checks import first_undecided
+from aqe_plugin.install.log_checks import Undecided
 from aqe_plugin.logs import Skipped
 from aqe_plugin.logs.addresses import conf_of
 from aqe_plugin.logs.queries import queries_of
@@ -72,6 +72,7 @@ def explain(
     skipped: list[Skipped] = []
     known: set[int] = set()
     counted = SavingsCount()
+    undecided = Undecided()
     printed = 0
     stdout = stdout_console()
     conf = conf_of(hadoop_conf or [])
@@ -79,7 +80,7 @@ def explain(
     # The head comes first and is known last, and the rest must not wait in memory.
     with SpooledTemporaryFile(_IN_MEMORY) as lines, SpooledTemporaryFile(_IN_MEMORY) as details:
         with log_progress(Console(stderr=True)) as progress:
-            for found in queries_of(log, skipped.append, conf, progress.track):
+            for found in queries_of(log, skipped.append, conf, progress.track, undecided.saw):
                 known.add(found.execution_id)
                 if query is not None and found.execution_id != query:
                     continue
@@ -97,7 +98,7 @@ def explain(
         if printed == 0:
             _require_logs(log, skipped, progress.read)
             _report_skipped(skipped)
-            raise _no_decision(log, query, known, "" if known else first_undecided(log, conf))
+            raise _no_decision(log, query, known, [] if known else undecided.sentences())
         source = without_credentials(log)
         head = head_of(counted.savings(), source)
         if html is not None:
@@ -109,6 +110,9 @@ def explain(
                 _write(chunk.decode(), stdout)
     if html is not None:
         say(f"All queries with every option: {html}")
+    if query is None:
+        for one in undecided.sentences():
+            say(f"No decision: {one}")
     _report_skipped(skipped)
 
 
@@ -169,14 +173,14 @@ def _report_skipped(skipped: Sequence[Skipped]) -> None:
         warn(f"skipped {len(skipped) - _SKIPPED_SHOWN} more")
 
 
-def _no_decision(log: str, query: int | None, known: Set[int], why: str) -> NoDataError:
+def _no_decision(log: str, query: int | None, known: Set[int], undecided: Sequence[str]) -> NoDataError:
     if query is not None and known:
         found = (
             f"query {min(known)}" if len(known) == 1 else f"{len(known):,} queries from {min(known)} to {max(known)}"
         )
         return NoDataError(f"{log}: no decision of aqe-plugin for query {query} in it; it has those of {found}.")
-    if why:
-        return NoDataError(f"{log}: no decision of aqe-plugin in it. {why}.")
+    if undecided:
+        return NoDataError(f"{log}: no decision of aqe-plugin in it. {' '.join(undecided)}")
     return NoDataError(
         f"{log}: no decision of aqe-plugin in it. Were the queries run with the plugin (aqe-plugin check looks), "
         "spark.aqePlugin.mode observe or apply, and spark.sql.adaptive.enabled true?"

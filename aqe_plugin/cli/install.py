@@ -185,7 +185,7 @@ def _show_and_do(proposal: Proposal, yes: bool, output: ProposalFormat, why: str
     elif output == "patch":
         print_lines(proposal.store.patch(proposal.before, proposal.after).splitlines(), stdout)
     elif not proposal.nothing_to_do:
-        print_proposal(proposal, stdout_console())
+        print_proposal(proposal, do_it, stdout_console())
     for line in settled:
         warn(f"found from before: {line}")
     name = proposal.store.name

@@ -37,9 +37,9 @@ class TargetConf(Protocol):
         return ""
 
     @property
-    def jars_overridden(self) -> bool:
-        """Whether another list of jars beside the conf overrides ``spark.jars``."""
-        return False
+    def jars_elsewhere(self) -> str:
+        """Which jars beside the conf do not go together with ``spark.jars``, and what to move; empty for none."""
+        return ""
 
     def items(self) -> dict[str, str]:
         """Every key that is set, with the value that Spark will see."""

@@ -10,7 +10,7 @@ from operator import add, attrgetter
 from aqe_plugin.events.model import FilterOutcome, JoinSaving, LimitDecided, Mode
 from aqe_plugin.events.queries import JoinStory, QueryStory
 
-NO_SAVING = JoinSaving("", 0.0, 0.0, 0.0, 0.0)
+NO_SAVING = JoinSaving("", True, 0.0, 0.0, 0.0, 0.0)
 """Of a join that ran as Spark runs it by itself."""
 
 # Fewer of a scan's rows than expected may not have been there at all; else they were left out with their files.

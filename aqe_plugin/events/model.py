@@ -395,6 +395,7 @@ class JoinSaving:
     Predicted by the prices of its decision, at the share of rows that its filters left.
 
     Attributes:
+        applied: whether it ran so; in mode observe it would have.
         elapsed_millis: negative when the join became dearer, ``None`` when an option has no price.
         processor_millis: of all cores, likewise.
         shuffle_bytes: not written.
@@ -402,6 +403,7 @@ class JoinSaving:
     """
 
     join_id: str
+    applied: bool
     elapsed_millis: float | None
     processor_millis: float | None
     shuffle_bytes: float

@@ -19,6 +19,7 @@ SECONDS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0
 RATIO_BUCKETS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98, 1.0)
 
 WAIT_ENDS = get_args(WaitEnd)
+MODES = ("apply", "observe")
 KINDS = ("empty", "exact", "missing", "pass_all", "range", "range_bitmap", "split_block_bloom")
 PASS_ALL_REASONS = (
     "BUILD_FAILED",
@@ -109,6 +110,13 @@ WAIT_SAVING = _counter("wait_predicted_saving_seconds", "Predicted time saved by
 WAIT_IDLE = _counter("wait_predicted_idle_seconds", "Predicted idle time of slots in waits.")
 WAITS_ENDED = _counter("waits_ended", "Waits that ended, by what they were good for.", "outcome", starts=WAIT_ENDS)
 WAITED = _counter("waited_seconds", "Time that probe sides waited, by outcome.", "outcome", starts=WAIT_ENDS)
+SAVED = _counter(
+    "predicted_saved_seconds",
+    "Time that joins saved by price, at measured pass rates; in mode observe what they would have.",
+    "mode",
+    starts=MODES,
+)
+LOST = _counter("predicted_lost_seconds", "The same of joins that became dearer.", "mode", starts=MODES)
 FILTERS_PLANNED = _counter("filters_planned", "Filters in the plans that ran, counted per scan.")
 FILTERS_APPLIED = _counter("filters_applied", "Planned filters that their scan found when it ran.")
 FILTERS_NOT_APPLIED = _counter("filters_not_applied", "Planned filters that were not applied; each is a fault.")

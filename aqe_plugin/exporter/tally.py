@@ -156,6 +156,10 @@ class Tally:
         predicted = self._predicted.pop((log_name, event.execution_id), {})
         for outcome in event.outcomes:
             self._add_outcome(outcome, predicted.get(outcome.join_id), log_name, event)
+        for saving in event.savings or ():
+            saved = saving.elapsed_millis or 0.0
+            mode = "apply" if saving.applied else "observe"
+            self._add(metrics.SAVED if saved > 0 else metrics.LOST, mode, by=_seconds(abs(saved)))
         sums = self._applications.sums(log_name, event.time_millis)
         for metric, by in (
             (metrics.APPLICATION_QUERIES, 1),

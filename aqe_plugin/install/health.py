@@ -30,7 +30,7 @@ from aqe_plugin.install.checks import (
 from aqe_plugin.install.controller import was_carried_out
 from aqe_plugin.install.jars import jar_for, spark_line
 from aqe_plugin.install.journal import journal_of
-from aqe_plugin.install.links import classes_there
+from aqe_plugin.install.links import classes_there, jars_folder
 from aqe_plugin.install.log_checks import event_log
 from aqe_plugin.install.plan import our_jars, times_listed
 from aqe_plugin.install.session_probe import (
@@ -50,20 +50,29 @@ _NOT_HERE = ("spark.kubernetes.", "spark.master", "spark.submit.", "spark.dynami
 
 def machine_checks() -> Iterator[Check]:
     """This machine, without starting Spark; the classes are those of ``SPARK_HOME``, else of PySpark."""
-    pyspark = tried("PySpark", lambda: f"PySpark {import_pyspark().__version__}")
     yield tried("Java", lambda: "Java {1} at {0}".format(*find_java()))
-    yield pyspark
-    yield tried("jar", _jar_that_fits)
-    if os.environ.get("SPARK_HOME"):
-        yield from classes_there(Path(os.environ["SPARK_HOME"]))
-    elif pyspark.ok:
-        yield from classes_there(Path(str(import_pyspark().__file__)).parent)
-    else:
-        yield Check("classes", "not run", "needs PySpark")
+    home = os.environ.get("SPARK_HOME")
+    spark = (
+        tried("Spark", lambda: f"Spark {_version_in(Path(home))} at {home} (SPARK_HOME)")
+        if home
+        else tried("PySpark", lambda: f"PySpark {import_pyspark().__version__}")
+    )
+    yield spark
+    if not spark.ok:
+        yield from (Check(name, "not run", f"needs {spark.name}") for name in ("jar", "classes"))
+        return
+    folder = Path(home or str(Path(str(import_pyspark().__file__)).parent))
+    yield tried("jar", lambda: _jar_that_fits(_version_in(folder)))
+    yield from classes_there(folder)
 
 
-def _jar_that_fits() -> str:
-    version = import_pyspark().__version__
+def _version_in(spark: Path) -> str:
+    version = core_version(jars_folder(spark))
+    assert version is not None
+    return version
+
+
+def _jar_that_fits(version: str) -> str:
     return f"{jar_for(version).name} fits Spark {spark_line(version)}"
 
 

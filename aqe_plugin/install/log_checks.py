@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import get_args
 
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
 from aqe_plugin.errors import EventLogError
-from aqe_plugin.events.lines import EnvironmentSet
+from aqe_plugin.events.lines import Decided, EnvironmentSet
 from aqe_plugin.events.model import JoinDecided, QueryEnded, TrialArm
-from aqe_plugin.install.checks import ADAPTIVE_KEY, Check, adaptive_problem, outcome_of, tried
-from aqe_plugin.logs import Skipped, find_event_logs, read_log
+from aqe_plugin.install.checks import Check, nothing_decided, tried
+from aqe_plugin.logs import Record, Skipped, find_event_logs, read_log
 from aqe_plugin.logs.files import opened_files
 
+_NAMES_SHOWN = 3
 _EXTENSIONS_KEY = "spark.sql.extensions"
 _ON_KUBERNETES = (
     "a driver in cluster mode on Kubernetes is started with --properties-file, and reads no spark-defaults.conf of its "
@@ -32,8 +34,10 @@ def log_checks(log: Path) -> Iterator[Check]:
     readable = event_log("event log", log)
     yield readable
     if readable.ok:
-        why = first_undecided(log)
-        yield outcome_of("application", not why, why or f"{log}: loaded the plugin")
+        undecided = undecided_in(log)
+        yield from (Check("application", "failed", one) for one in undecided)
+        if not undecided:
+            yield Check("application", "ok", f"{log}: loaded the plugin")
 
 
 def event_log(name: str, path: Path) -> Check:
@@ -74,16 +78,45 @@ def why_undecided(conf: Mapping[str, str]) -> str:
         )
     if conf.get(MODE_KEY, "").strip().lower() == "off":
         return f"it started with {MODE_KEY} = off"
-    problem = adaptive_problem(conf)
-    return f"it started with {ADAPTIVE_KEY} = {conf[ADAPTIVE_KEY]}: {problem}" if problem else ""
+    wrong = next(iter(nothing_decided(conf)), None)
+    return f"it started with {MODE_KEY if wrong.name == 'mode' else wrong.name} = {wrong.finding}" if wrong else ""
 
 
-def first_undecided(source: Path | str, hadoop_conf: Mapping[str, str] | None = None) -> str:
-    """The first application of some event logs whose conf says why it decided nothing, and why; empty for none."""
-    with opened_files(source, hadoop_conf) as files:
-        for log in files.find():
-            started = (record for record in read_log(log, files) if isinstance(record, EnvironmentSet))
-            why = next((why_undecided(found.properties) for found in started), "")
+class Undecided:
+    """The applications that decided nothing, as far as the conf that they started with says why."""
+
+    def __init__(self) -> None:
+        self._whys: dict[str, str] = {}
+
+    def saw(self, name: str, record: Record) -> None:
+        """Notes what a record says of the application whose log has this name."""
+        if isinstance(record, Decided):
+            self._whys[name] = ""
+        elif isinstance(record, EnvironmentSet):
+            # Spark writes it again when a job adds a jar.
+            self._whys.setdefault(name, why_undecided(record.properties))
+
+    def sentences(self) -> list[str]:
+        """One for each reason, with the names of the applications."""
+        named: dict[str, list[str]] = {}
+        for name, why in self._whys.items():
             if why:
-                return f"{log.name}: {why}"
-    return ""
+                named.setdefault(why, []).append(name)
+        return [f"{_listed(names)}: {why.rstrip('.')}." for why, names in named.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMES_SHOWN
+    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def undecided_in(source: Path) -> list[str]:
+    """:meth:`Undecided.sentences` of the logs at ``source``."""
+    undecided = Undecided()
+    with opened_files(source) as files:
+        for log in files.find():
+            # Spark writes it before the first job, so a log is read no further.
+            started = (record for record in read_log(log, files) if isinstance(record, EnvironmentSet))
+            for found in islice(started, 1):
+                undecided.saw(log.name, found)
+    return undecided.sentences()

@@ -40,10 +40,9 @@ def plan_install(
     if jar is not None:
         _require_line(conf, jar, name)
         jars = _with_jar(conf, jar, name)
-        if conf.jars_overridden and jars != conf.get(JARS_KEY):
+        if conf.jars_elsewhere and jars != conf.get(JARS_KEY):
             raise ConflictError(
-                f"{name}: spec.deps.jars lists jars, which override {JARS_KEY}. "
-                "Move them to spark.jars in sparkConf, separated by commas, and try again."
+                f"{name}: {conf.jars_elsewhere} to {JARS_KEY} in sparkConf, separated by commas, and try again."
             )
         wanted[:0] = [
             (JARS_KEY, jars, "gives the plugin's jar to driver and executors, after any jars that are there"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from aqe_plugin.events.queries import QueryStory, queries_in
-from aqe_plugin.logs import EventLog, Skipped, read_log
+from aqe_plugin.logs import EventLog, Record, Skipped, read_log
 from aqe_plugin.logs.files import opened_files
 
 
@@ -38,13 +38,25 @@ def queries_of(
     on_skip: Callable[[Skipped], object],
     hadoop_conf: Mapping[str, str] | None,
     track: Callable[[list[EventLog]], Iterable[EventLog]],
+    see: Callable[[str, Record], object] = lambda name, record: None,
 ) -> Iterator[QueryStory]:
-    """As :func:`read_queries`; ``track`` hands out the logs that are read, to follow the progress."""
+    """As :func:`read_queries`.
+
+    Args:
+        track: hands out the logs that are read, to follow the progress.
+        see: gets each record, with the name of its log.
+    """
     with opened_files(path, hadoop_conf) as files:
         for log in track(files.find()):
             written = files.changed_millis(log.parts[-1]) if log.in_progress else None
-            for query in queries_in(read_log(log, files), log.name, written):
+            for query in queries_in(_shown(read_log(log, files), log.name, see), log.name, written):
                 if isinstance(query, Skipped):
                     on_skip(query)
                 else:
                     yield query
+
+
+def _shown(records: Iterable[Record], name: str, see: Callable[[str, Record], object]) -> Iterator[Record]:
+    for record in records:
+        see(name, record)
+        yield record

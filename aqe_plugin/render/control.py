@@ -66,9 +66,10 @@ def changes_table(changes: Iterable[Change]) -> Table:
     return table
 
 
-def print_proposal(proposal: Proposal, console: Console) -> None:
-    """The target, and its changes."""
-    console.print(Text(f"{proposal.action} {visible(proposal.store.name)}", style="bold"))
+def print_proposal(proposal: Proposal, written: bool, console: Console) -> None:
+    """The target, whether it was ``written``, and its changes."""
+    outcome = "written" if written else "NOTHING WRITTEN (--yes writes)"
+    console.print(Text(f"{proposal.action} {visible(proposal.store.name)}: {outcome}", style="bold"))
     if proposal.before is None and proposal.store.note_when_new:
         console.print(Text(f"  {proposal.store.note_when_new}"))
     console.print(changes_table(proposal.changes) if proposal.changes else Text("  comments or layout alone"))

@@ -42,6 +42,7 @@ class Panel:
         width: in columns of 24.
         stacked: whether lines add up to a whole.
         bad_above: values above it are red.
+        signed: values may be below 0.
     """
 
     title: str
@@ -52,6 +53,7 @@ class Panel:
     width: int = 8
     stacked: bool = False
     bad_above: float | None = None
+    signed: bool = False
 
     @property
     def height(self) -> int:
@@ -173,7 +175,8 @@ def _field(panel: Panel) -> dict[str, Any]:
     steps: list[dict[str, Any]] = [{"color": "green", "value": None}]
     if panel.bad_above is not None:
         steps.append({"color": "red", "value": panel.bad_above})
-    field: dict[str, Any] = {"unit": panel.unit, "min": 0, "thresholds": {"mode": "absolute", "steps": steps}}
+    lowest = {} if panel.signed else {"min": 0}
+    field: dict[str, Any] = {"unit": panel.unit, **lowest, "thresholds": {"mode": "absolute", "steps": steps}}
     if panel.kind is Kind.GRAPH:
         field["custom"] = {
             "drawStyle": "line",

@@ -38,9 +38,14 @@ def total(metric: Metric, *by: str) -> str:
     return f"sum{_by(by)}(increase({metric.name}{_selector(metric)}[$__range]))"
 
 
-def increase(metric: Metric, *by: str) -> str:
-    """By how much a counter grew between two points of the graph."""
-    return f"sum{_by(by)}(increase({metric.name}{_selector(metric)}[$__rate_interval]))"
+def increase(metric: Metric, *by: str, suffix: str = "", only: str = "") -> str:
+    """By how much a counter grew between two points of the graph.
+
+    Args:
+        suffix: ``_sum`` or ``_count`` of a histogram.
+        only: a condition on labels, e.g. ``mode="apply"``.
+    """
+    return f"sum{_by(by)}(increase({metric.name}{suffix}{_selector(metric, only)}[$__rate_interval]))"
 
 
 def count(histogram: Metric) -> str:
@@ -68,8 +73,9 @@ def ratio(part: str, whole: str) -> str:
     return f"{part} / ({whole} > 0)"
 
 
-def _selector(metric: Metric) -> str:
-    return f"{{{_OF_APPLICATION if metric.of_applications else _OF_JOB}}}"
+def _selector(metric: Metric, only: str = "") -> str:
+    conditions = (_OF_APPLICATION if metric.of_applications else _OF_JOB, only)
+    return f"{{{', '.join(filter(None, conditions))}}}"
 
 
 def _by(labels: tuple[str, ...]) -> str:

@@ -129,17 +129,6 @@ def pod_of(overlay: dict[str, Manifest]) -> dict[str, Any]:
     return pod
 
 
-def test_the_example_application_has_the_lines_of_install(tmp_path: Path, answer: Answer) -> None:
-    file = tmp_path / "application.yaml"
-    file.write_text((FOLDER / "spark-operator" / "spark-application.yaml").read_text())
-    (manifest,) = documents(file.read_text())
-    jar = manifest["spec"]["sparkConf"]["spark.jars"]
-    assert jar.endswith(f"aqe-plugin-spark-4.1-{__version__}.jar")
-    code, out, err = answer("install", "--target", str(file), "--jar", jar)
-    assert (code, out) == (0, "")
-    assert err == f"Nothing to do: {file} is as install would leave it.\n"
-
-
 def test_application_and_exporter_use_the_created_volume_claim() -> None:
     (claim,) = documents((FOLDER / "spark-operator" / "event-logs-claim.yaml").read_text())
     (application,) = documents((FOLDER / "spark-operator" / "spark-application.yaml").read_text())
@@ -157,3 +146,7 @@ def test_application_and_exporter_use_the_created_volume_claim() -> None:
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
     mount = application["spec"]["driver"]["volumeMounts"][0]["mountPath"]
     assert application["spec"]["sparkConf"]["spark.eventLog.dir"] == f"file://{mount}"
+    # It may read what the driver's group writes.
+    assert pod["securityContext"]["supplementalGroups"] == [
+        application["spec"]["driver"]["podSecurityContext"]["fsGroup"]
+    ]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark.java_gateway import launch_gateway
-
-__all__ = ["Hdfs", "Stream", "hdfs"]
+__all__ = ["Hdfs", "Stream"]
 
 
 class Stream:
@@ -33,16 +30,30 @@ class Hdfs:
 
     def __init__(self, gateway: Any, folder: Path) -> None:
         self._jvm = gateway.jvm
-        self._conf = self._jvm.org.apache.hadoop.conf.Configuration()
+        self.conf = self._jvm.org.apache.hadoop.conf.Configuration()
         for key in ("ipc.client.connect.max.retries", "dfs.client.retry.policy.enabled"):
-            self._conf.set(key, "1" if key.startswith("ipc") else "false")
+            self.conf.set(key, "1" if key.startswith("ipc") else "false")
         builder = getattr(self._jvm.org.apache.hadoop.hdfs.MiniDFSCluster, "Builder")  # noqa: B009 - a Java class
-        self._cluster = builder(self._conf, self._jvm.java.io.File(str(folder))).numDataNodes(1).build()
+        self._cluster = builder(self.conf, self._jvm.java.io.File(str(folder))).numDataNodes(1).build()
         self._cluster.waitActive()
         self.uri = str(self._cluster.getURI().toString())
 
     def create(self, path: str) -> Stream:
         return Stream(self._files.create(self._path(path)))
+
+    def put(self, file: Path, folder: str) -> str:
+        """Copies a file of this machine into a folder, which is made: where it now is."""
+        self._files.mkdirs(self._path(folder))
+        self._files.copyFromLocalFile(self._path(file.as_uri()), self._path(folder))
+        return f"hdfs://{folder}/{file.name}"
+
+    def make(self, folder: str) -> None:
+        assert self._files.mkdirs(self._path(folder))
+
+    def text_in(self, folder: str) -> str:
+        """The only part that a job has written into a folder."""
+        stream = self._files.open(self._path(f"{folder}/part-00000"))
+        return bytes(stream.readAllBytes()).decode()
 
     def rename(self, old: str, new: str) -> None:
         assert self._files.rename(self._path(old), self._path(new))
@@ -73,24 +84,3 @@ class Hdfs:
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(path)
-
-
-@contextmanager
-def hdfs(servers: Path, folder: Path) -> Iterator[Hdfs]:
-    """A cluster of the servers in a jar, with its data in ``folder``."""
-
-    class Conf:
-        def getAll(self) -> list[tuple[str, str]]:  # noqa: N802 - the name is PySpark's
-            return [("spark.driver.memory", "512m"), ("spark.driver.extraClassPath", str(servers))]
-
-    launch: Any = launch_gateway
-    with tempfile.TemporaryFile() as said:
-        gateway = launch(Conf(), {"stdout": said, "stderr": said})
-        try:
-            cluster = Hdfs(gateway, folder)
-            yield cluster
-            cluster.close()
-        finally:
-            gateway.shutdown()
-            gateway.proc.stdin.close()
-            gateway.proc.wait(60)

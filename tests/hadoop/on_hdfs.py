@@ -17,7 +17,8 @@ from aqe_plugin.logs.hadoop import HadoopFiles
 from aqe_plugin.logs.hadoop.jvm import HadoopJvm
 from daemons import daemon
 from samples import LOG_START, OUTCOME, decided, ended, line, zstd_stream
-from tests.hadoop.hdfs import Hdfs, hdfs
+from tests.hadoop.hdfs import Hdfs
+from tests.hadoop.servers import hdfs
 from tests.programs import program_of
 from watching import Killed, KilledAfter, Sums, read_plainly, sums
 

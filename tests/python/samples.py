@@ -178,7 +178,7 @@ def decided(execution_id: int = 7, decision: JoinDecision = DECISION, mode: Mode
 FLIP = FlipPoint(FACTS.join_id, "build_rows", "rows", 1_200_000, 81_000, "broadcast", False)
 
 
-SAVING = JoinSaving(FACTS.join_id, 3388.0, 6000.0, 98.73 * MEGABYTE, 1000.0)
+SAVING = JoinSaving(FACTS.join_id, True, 3388.0, 6000.0, 98.73 * MEGABYTE, 1000.0)
 
 
 def ended(

@@ -71,6 +71,20 @@ KINDS: Mapping[str, ObjectKind] = MappingProxyType(
 )
 
 
+def jars_beside(in_deps: bool, own: str) -> str:
+    """Which jars beside ``sparkConf`` do not go together with ``spark.jars``, and what to move; empty for none.
+
+    Args:
+        in_deps: whether ``spec.deps.jars`` (Kubeflow) lists jars.
+        own: ``spec.jars`` (Apache): the application's own, which are ``spark.jars`` where that is unset.
+    """
+    if in_deps:
+        return "spec.deps.jars lists jars, which override spark.jars. Move them"
+    return (
+        "spec.jars lists several jars, which spark.jars overrides. Leave one, and move the others" if "," in own else ""
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """One object.

@@ -17,7 +17,7 @@ from typing import Any
 
 from aqe_plugin.conf.changes import changes_between
 from aqe_plugin.conf.stores.api_server import MANAGER, ObjectApi, Patience, connect, manager_of
-from aqe_plugin.conf.stores.kubernetes_address import parse_address
+from aqe_plugin.conf.stores.kubernetes_address import jars_beside, parse_address
 from aqe_plugin.conf.syntax.properties import parse_properties
 from aqe_plugin.conf.target import ConfStore, TargetConf
 from aqe_plugin.errors import ConflictError, TargetError
@@ -30,7 +30,7 @@ class MapConf(TargetConf):
 
     values: Mapping[str, str]
     spark_version: str | None = None
-    jars_overridden: bool = False
+    jars_elsewhere: str = ""
 
     def items(self) -> dict[str, str]:
         return dict(self.values)
@@ -122,8 +122,8 @@ class KubernetesStore(ConfStore):
         if not self.api.address.kind.spec:
             return parse_properties(content, f"{self.name}, {self.api.address.key}", in_image=True)
         version = self.spec.get("sparkVersion") or (self.spec.get("runtimeVersions") or {}).get("sparkVersion")
-        jars = (self.spec.get("deps") or {}).get("jars")
-        return replace(parse_map(content, self.name), spark_version=version, jars_overridden=bool(jars))
+        jars = jars_beside(bool((self.spec.get("deps") or {}).get("jars")), self.spec.get("jars") or "")
+        return replace(parse_map(content, self.name), spark_version=version, jars_elsewhere=jars)
 
     def rehearse(self, before: bytes | None, after: bytes | None) -> str:
         self._send(before, after)

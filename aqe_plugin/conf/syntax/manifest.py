@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
-from aqe_plugin.conf.stores.kubernetes_address import KINDS
+from aqe_plugin.conf.stores.kubernetes_address import KINDS, jars_beside
 from aqe_plugin.conf.syntax.yaml_text import (
     child,
     documents_of,
@@ -49,7 +49,7 @@ class ManifestConf(TargetConf):
         document: index of the manifest's document in the file.
         spec_start: offset of the first key of the application's spec.
         conf_start: offset of the key ``sparkConf``, ``None`` when there is none.
-        jars_overridden: ``spec.deps.jars`` lists jars.
+        jars_elsewhere: of :func:`jars_beside`.
     """
 
     text: str
@@ -59,7 +59,7 @@ class ManifestConf(TargetConf):
     conf_start: int | None
     settings: tuple[_Setting, ...]
     spark_version: str | None = None
-    jars_overridden: bool = False
+    jars_elsewhere: str = ""
 
     def items(self) -> dict[str, str]:
         return {setting.key: setting.value for setting in self.settings}
@@ -166,7 +166,7 @@ def parse_manifest(text: str, name: str, document: int, root: MappingNode) -> Ma
         conf_start=None if conf_key is None else conf_key.start_mark.index,
         settings=_settings(text, name, child(spec, _CONF)),
         spark_version=version or None,
-        jars_overridden=jars is not None and bool(jars.value),
+        jars_elsewhere=jars_beside(jars is not None and bool(jars.value), text_of(child(spec, "jars"))),
     )
 
 

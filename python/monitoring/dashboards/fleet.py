@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aqe_plugin.exporter import metrics
 from monitoring import promql
+from monitoring.dashboards.worth import IS_IT_WORTH_IT
 from monitoring.grafana import Dashboard, Kind, Panel, Query, Row
 from monitoring.panels import graph, increases_by, quantiles, rows_through_filters, speeds_by, stat
 
@@ -16,6 +17,7 @@ FLEET = Dashboard(
     text="Is the plugin at work everywhere, what does it do, and what does it cost?",
     job_metric=metrics.QUERIES.name,
     rows=(
+        IS_IT_WORTH_IT,
         Row(
             "In the time shown",
             (
@@ -30,19 +32,6 @@ FLEET = Dashboard(
                     "Rows dropped in scans",
                     "Rows that filters kept from being shuffled.",
                     f"{promql.total(metrics.ROWS_IN)} - {promql.total(metrics.ROWS_OUT)}",
-                ),
-                stat(
-                    "Faults",
-                    "Errors of the plugin and filters that were not applied. Above 0: see the alerts' runbook.",
-                    f"{promql.total(metrics.ERRORS)} + {promql.total(metrics.FILTERS_NOT_APPLIED)}",
-                    bad_above=0,
-                ),
-                stat(
-                    "Last read",
-                    "How long ago the exporter read the folder to its end.",
-                    promql.age(metrics.LAST_READ),
-                    "s",
-                    bad_above=600,
                 ),
             ),
         ),

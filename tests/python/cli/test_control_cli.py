@@ -42,6 +42,7 @@ def test_install_without_yes_only_shows_the_change(conf: Path, jar: str, answer:
     before = conf.read_bytes()
     code, out, err = answer("install", "--target", str(conf), "--jar", jar)
     assert (code, err) == (0, f"Nothing was written; --yes makes the change.\n{NOT_READ_BY}\n")
+    assert out.startswith(f"install {conf}: NOTHING WRITTEN (--yes writes)\n")
     assert "com.acme.P,io.aqeplugin.AqePlugin" in out
     assert "loads the plugin, after any plugins that are there" in out
     assert conf.read_bytes() == before
@@ -127,7 +128,8 @@ def test_install_names_keys_whose_values_the_plugin_does_not_take(conf: Path, ja
 
 def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, answer: Answer) -> None:
     before, target = conf.read_bytes(), ("--target", str(conf))
-    code, _, err = answer("install", *target, "--jar", jar, "--yes", "--why", "ring 1")
+    code, out, err = answer("install", *target, "--jar", jar, "--yes", "--why", "ring 1")
+    assert out.startswith(f"install {conf}: written\n")
     assert (code, err.startswith("Done: "), "aqe-plugin rollback" in err, NOT_READ_BY in err) == (0, True, True, True)
     code, out, err = answer("install", *target, "--jar", jar, "--yes")
     assert (code, out, err.startswith("Nothing to do: ")) == (0, "", True)

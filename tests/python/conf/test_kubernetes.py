@@ -207,6 +207,14 @@ def test_jars_that_the_operator_lists_itself_are_refused() -> None:
         plan_install(conf, "local:///x/aqe-plugin-spark-4.1-0.1.0.jar", None, "app.yaml")
 
 
+def test_several_jars_of_an_application_of_apaches_operator_are_refused() -> None:
+    apache = MANIFEST.replace("sparkoperator.k8s.io/v1beta2", "spark.apache.org/v1")
+    one, two = (parsed(apache.replace("  driver:", f"  jars: {jars}\n  driver:")) for jars in ("a.jar", "a.jar,b.jar"))
+    assert plan_install(one, "local:///x/aqe-plugin-spark-4.1-0.1.0.jar", None, "app.yaml")[1]
+    with pytest.raises(ConflictError, match=r"spec\.jars lists several jars, which spark\.jars overrides\. Leave one"):
+        plan_install(two, "local:///x/aqe-plugin-spark-4.1-0.1.0.jar", None, "app.yaml")
+
+
 def test_an_immutable_or_folded_configmap_is_refused() -> None:
     assert "immutable" in refused(CONFIGMAP + "immutable: true\n", ConflictError)
     folded = CONFIGMAP.replace("conf: |  # read", "conf: >  # read")

@@ -18,7 +18,7 @@ from aqe_plugin.logs.queries import read_queries
 from samples import DECISION, FACTS, MEGABYTE, OUTCOME, PASSED_ALL, PLANNED, SAVING, ended, limited
 
 RECORDED = Path(__file__).parents[2] / "deploy" / "recorded" / "tpcds.zstd"
-DEARER = JoinSaving(FACTS.join_id, -200.0, -300.0, 0.0, 0.0)
+DEARER = JoinSaving(FACTS.join_id, True, -200.0, -300.0, 0.0, 0.0)
 
 
 def story(

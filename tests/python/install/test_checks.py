@@ -22,6 +22,7 @@ from aqe_plugin.install.checks import (
     mode_set,
     nothing_decided,
 )
+from aqe_plugin.install.health import machine_checks
 from aqe_plugin.install.session_probe import Probe, answer_file, plugin_loaded, read_answer, session_started
 
 GOOD = Probe(
@@ -43,6 +44,21 @@ def test_a_working_session_passes_with_its_version() -> None:
 def test_a_spark_of_another_line_than_pysparks_fails_with_a_fix() -> None:
     check = session_started(GOOD, "4.0.1")
     assert (check.ok, "4.1.3" in check.found, "SPARK_HOME" in check.fix) == (False, True, True)
+
+
+@pytest.mark.process
+def test_a_spark_that_the_environment_names_is_looked_at_in_place_of_pyspark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "jars").mkdir()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    _, spark, jar, classes = machine_checks()
+    assert (spark.ok, "is not a Spark" in spark.found) == (False, True)
+    assert (jar.found, classes.found) == ("needs Spark", "needs Spark")
+    (tmp_path / "jars" / "spark-core_2.13-3.5.1.jar").touch()
+    _, spark, jar, *_ = machine_checks()
+    assert spark == Check("Spark", "ok", f"Spark 3.5.1 at {tmp_path} (SPARK_HOME)")
+    assert (jar.ok, "3.5" in jar.found) == (False, True)
 
 
 def test_a_join_with_missing_rows_fails() -> None:

@@ -147,6 +147,9 @@ def test_an_application_that_the_jar_does_not_fit_is_refused(api: ApiServer, her
     api.put(APPLICATION, spec={**spec, "deps": {"jars": ["a.jar"]}})
     with pytest.raises(ConflictError, match=r"spec\.deps\.jars lists jars, which override spark\.jars"):
         propose_install(opened(here, "kubernetes:sparkapplication/nightly"), JAR, None)
+    api.put(APPLICATION, spec={**spec, "jars": "a.jar,b.jar"})
+    with pytest.raises(ConflictError, match=r"spec\.jars lists several jars"):
+        propose_install(opened(here, "kubernetes:sparkapplication/nightly"), JAR, None)
     api.put(APPLICATION, spec={**spec, "sparkConf": {"spark.a": 1}})
     with pytest.raises(TargetError, match="sparkConf is not a map of keys to strings"):
         state_of(opened(here, "kubernetes:sparkapplication/nightly"))

@@ -46,7 +46,7 @@ def test_rollback_over_another_users_change_names_the_keys_without_values(conf: 
     assert all(one in str(error.value) for one in (str(conf), "no. 1", "spark.secret", "--force"))
     proposal = propose_rollback(FileStore(conf), force=True)
     printed = StringIO()
-    print_proposal(proposal, Console(file=printed, width=200))
+    print_proposal(proposal, False, Console(file=printed, width=200))
     for shown in (printed.getvalue(), json.dumps(proposal_json(proposal, applied=False))):
         assert "spark.secret" in shown
         assert "hunter2" not in shown

@@ -15,7 +15,7 @@ from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.install.log_checks import why_undecided
 from aqe_plugin.machine.pyspark import import_pyspark
 from commands import Answer
-from samples import LOG_START
+from samples import LOG_START, OUTCOME, decided, ended, line
 
 LOADED = {"spark.plugins": f"com.acme.P, {PLUGIN_CLASS}", "spark.sql.extensions": "io.aqeplugin.plugin.AqeExtensions"}
 IN_DRIVER = {"spark.master": "k8s://https://cluster", "spark.kubernetes.submitInDriver": "true"}
@@ -43,6 +43,10 @@ def environment(conf: dict[str, str]) -> bytes:
         (IN_DRIVER | LOADED, ""),
         (LOADED | {"spark.sql.extensions": "com.acme.Rules"}, "the plugin stood down when it started"),
         (LOADED | {"spark.aqePlugin.mode": "OFF"}, "it started with spark.aqePlugin.mode = off"),
+        (
+            LOADED | {"spark.aqePlugin.mode": "aply"},
+            "it started with spark.aqePlugin.mode = aply: not allowed",
+        ),
         (LOADED | {"spark.sql.adaptive.enabled": "false"}, "it started with spark.sql.adaptive.enabled = false: no "),
     ],
 )
@@ -53,6 +57,24 @@ def test_the_conf_of_an_application_says_why_it_decides_nothing(
     (tmp_path / "app-1").write_bytes(LOG_START + environment(conf))
     code, _, err = answer("explain", str(tmp_path))
     assert (code, f"no decision of aqe-plugin in it. {f'app-1: {why}' if why else 'Were the'}" in err) == (4, True), err
+
+
+def test_all_applications_that_decided_nothing_are_named_also_beside_others_that_did(
+    tmp_path: Path, answer: Answer
+) -> None:
+    for name, conf in {"a": {}, "b": IN_DRIVER, "c": {}, "d": {}, "e": {}, "f": LOADED}.items():
+        (tmp_path / name).write_bytes(LOG_START + environment(conf))
+    told = ("a, c, d and 1 more: it did not load the plugin (it has no spark.plugins)", "b: it did not load the plugin")
+    code, _, err = answer("explain", str(tmp_path))
+    assert (code, [one for one in told if one not in err]) == (4, []), err
+    code, out, _ = answer("check", "--target", str(tmp_path / "conf"), "--event-log", str(tmp_path))
+    assert (code, [one for one in told if one not in out]) == (3, []), out
+    off = environment(LOADED | {"spark.aqePlugin.mode": "off"})
+    (tmp_path / "g").write_bytes(LOG_START + off + line(decided(1)) + line(ended(1, (OUTCOME,))))
+    code, _, err = answer("explain", str(tmp_path))
+    assert (code, [one for one in told if f"No decision: {one}" not in err]) == (0, []), err
+    # What a session of it switched on decides.
+    assert "g:" not in err
 
 
 def test_an_environment_that_is_damaged_is_skipped_and_reported(tmp_path: Path, answer: Answer) -> None:

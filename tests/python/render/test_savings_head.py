@@ -20,7 +20,7 @@ from aqe_plugin.render.terminal import visible
 from opened_page import opened
 from samples import DECISION, FACTS, MEGABYTE, OUTCOME, PASSED_ALL, PLANNED, SAVING, ended, limited
 
-DEARER = JoinSaving(FACTS.join_id, -223.0, -300.0, 2.1 * MEGABYTE, 0.0)
+DEARER = JoinSaving(FACTS.join_id, True, -223.0, -300.0, 2.1 * MEGABYTE, 0.0)
 
 
 def query(number: int, *joins: JoinStory, mode: Mode = "apply", millis: int = 3400) -> QueryStory:

@@ -7,6 +7,7 @@ package io.aqeplugin.decide
 )
 final case class JoinSaving(
     @Told(doc = "the join") joinId: String,
+    @Told(doc = "whether it ran so; in mode observe it would have") applied: Boolean,
     @Told(doc = "elapsed time; negative when the join became dearer, null when an option has no price", unit = "millis", kind = "number")
     elapsedMillis: Option[Double],
     @Told(doc = "time of all cores, likewise", unit = "millis", kind = "number") processorMillis: Option[Double],
@@ -16,14 +17,22 @@ final case class JoinSaving(
 
 object JoinSaving {
 
-  /** @param ran
+  /** @param applied
+    *   the mode is apply
+    * @param ran
     *   what ran; none for a method that has no price
     * @param rows
     *   what the join's filters did; none where they checked no row, whose share is then the expected one
     * @return
     *   none when the join ran as Spark runs it by itself
     */
-  def of(decision: JoinDecision, ran: Option[JoinOption], rows: Option[RowsLeft], thresholds: Thresholds): Option[JoinSaving] = {
+  def of(
+      decision: JoinDecision,
+      applied: Boolean,
+      ran: Option[JoinOption],
+      rows: Option[RowsLeft],
+      thresholds: Thresholds
+  ): Option[JoinSaving] = {
     val facts = decision.facts
     val spark = JoinOption.of(facts.unfilteredStrategy.getOrElse(facts.sparkStrategy), withFilter = false)
     if (ran == spark) None
@@ -45,6 +54,7 @@ object JoinSaving {
       Some(
         JoinSaving(
           facts.joinId,
+          applied,
           saved(facts.cluster.slots),
           // With one slot, the formula has the work of all.
           saved(slots = 1),

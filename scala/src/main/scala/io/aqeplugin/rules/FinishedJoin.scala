@@ -70,7 +70,9 @@ final case class FinishedJoin(
 
   /** `estimate` completed with what is known now; none when the stage does not know its rows. */
   def facts(estimate: JoinFacts, context: RuleContext): Option[JoinFacts] =
-    facts(estimate, context.mode, context.tables, context.state.sampleOf(estimate.joinId, estimate.buildSide, onlyTarget))
+    facts(estimate, context.mode, context.tables, context.state.sampleOf(estimate.joinId, estimate.buildSide, onlyTarget)).map { found =>
+      found.copy(unfilteredStrategy = unfilteredStrategy(estimate, found, context.state))
+    }
 
   private[rules] def facts(
       estimate: JoinFacts,
@@ -87,8 +89,7 @@ final case class FinishedJoin(
         build = build.copy(exchanges = if (needsShuffle) 1 else 0),
         probe =
           estimate.probe.copy(sample = sample.filter(_ => hasOnlyTarget(estimate)).flatMap(_.matching(sketches.everyKey(stage, keys)))),
-        sparkStrategy = sparkStrategy(estimate, build, sizeInBytes),
-        unfilteredStrategy = unfilteredStrategy(estimate, build)
+        sparkStrategy = sparkStrategy(estimate, build, sizeInBytes)
       )
       if (isOnlyObserved) measured else measured.copy(probe = probe(measured.probe), filterObstacle = filterObstacle(estimate))
     }
@@ -114,12 +115,12 @@ final case class FinishedJoin(
   }
 
   /** What Spark would do if filters had not made the build side as small as it is; none where that is the same. */
-  private def unfilteredStrategy(estimate: JoinFacts, build: BuildFacts): Option[Strategy] = {
-    val share = StartedFilters.shareLeft(stage)
+  private def unfilteredStrategy(estimate: JoinFacts, found: JoinFacts, state: QueryState): Option[Strategy] = {
+    val share = StartedFilters.shareLeft(stage, join => state.knownNameOf(join.id))
     if (share >= 1) None
     else {
       val unfiltered = (BigDecimal(sizeInBytes) / math.max(share, FinishedJoin.LeastShare)).toBigInt
-      Some(sparkStrategy(estimate, build, unfiltered)).filter(_ != sparkStrategy(estimate, build, sizeInBytes))
+      Some(sparkStrategy(estimate, found.build, unfiltered)).filter(_ != found.sparkStrategy)
     }
   }
 

@@ -48,9 +48,10 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
       conf <- state.conf.toSeq
       decision <- state.decisions
       rows = left.get(decision.facts.joinId)
+      applied = conf.mode == Mode.Apply
       // A filter of mode observe would have worked.
-      option = decision.carriedOut(withFilter = conf.mode != Mode.Apply || rows.isDefined)
-      saving <- JoinSaving.of(decision, option, rows, conf.thresholds)
+      option = decision.carriedOut(withFilter = !applied || rows.isDefined)
+      saving <- JoinSaving.of(decision, applied, option, rows, conf.thresholds)
     } yield saving
   }
 

@@ -9,7 +9,7 @@ class JoinSavingProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val Filtered = JoinOption.FilteredSortMerge
 
   private def saving(facts: JoinFacts, ran: JoinOption, rows: Option[RowsLeft]): Option[JoinSaving] =
-    JoinSaving.of(DecideJoin.decide(facts, Thresholds.Default), Some(ran), rows, Thresholds.Default)
+    JoinSaving.of(DecideJoin.decide(facts, Thresholds.Default), applied = true, Some(ran), rows, Thresholds.Default)
 
   private def elapsed(facts: JoinFacts, ran: JoinOption, rows: Option[RowsLeft]): Double =
     saving(facts, ran, rows).flatMap(_.elapsedMillis).getOrElse(fail("no price"))
@@ -31,7 +31,7 @@ class JoinSavingProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       for {
         spark <- JoinOption.of(facts.unfilteredStrategy.getOrElse(facts.sparkStrategy), withFilter = false)
         ran <- decision.taken
-        found <- JoinSaving.of(decision, Some(ran), None, thresholds).flatMap(_.elapsedMillis)
+        found <- JoinSaving.of(decision, applied = true, Some(ran), None, thresholds).flatMap(_.elapsedMillis)
         expected <- price.get(spark).flatMap(before => price.get(ran).map(before - _))
       } assert(math.abs(found - expected) <= 1e-6 * math.max(1, math.max(price(spark), price(ran))))
     }
@@ -75,7 +75,7 @@ class JoinSavingProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     val rows = Gen.option(Gen.zip(Gen.choose(1L, Long.MaxValue), Gen.choose(0.0, 1.0)).map { case (rows, share) => RowsLeft(rows, share) })
     forAll(FactsGen.joinFacts, FactsGen.thresholds, rows) { (facts, thresholds, rows) =>
       val decision = DecideJoin.decide(facts, thresholds)
-      JoinSaving.of(decision, decision.carriedOut(withFilter = true), rows, thresholds).foreach { found =>
+      JoinSaving.of(decision, applied = false, decision.carriedOut(withFilter = true), rows, thresholds).foreach { found =>
         assert((found.elapsedMillis.toSeq ++ found.processorMillis).forall(_.isFinite), found)
         assert(Seq(found.shuffleBytes, found.unreadBytes).forall(bytes => bytes.isFinite && bytes >= 0), found)
       }

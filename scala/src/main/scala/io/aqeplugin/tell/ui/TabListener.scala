@@ -3,7 +3,6 @@ package io.aqeplugin.tell.ui
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.util.kvstore.KVStore
 
-import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide.JoinDecision
 import io.aqeplugin.tell._
 
@@ -122,13 +121,13 @@ final class TabListener(store: KVStore, retainedQueries: Int) extends SparkListe
       store.write(OutcomesRecord(event.executionId, Json.render(written.outcomes)))
     }
     val totals = records.totals
-    val applied = before.exists(_.mode == Mode.Apply.name)
+    val (applied, observed) = event.savings.partition(_.applied)
     store.write(
       totals.copy(
         filters = totals.filters.plus(sums),
         errors = totals.errors + event.errors,
-        saved = if (applied) totals.saved.plus(saved) else totals.saved,
-        wouldSave = if (applied) totals.wouldSave else totals.wouldSave.plus(saved)
+        saved = totals.saved.plus(SavingSums.of(applied)),
+        wouldSave = totals.wouldSave.plus(SavingSums.of(observed))
       )
     )
     if (before.isEmpty) forgetOldest()
