@@ -9,7 +9,7 @@ from typing import Any
 
 from aqe_plugin.events.quantities import quantity
 from aqe_plugin.events.savings import Savings
-from aqe_plugin.render.html import PAGE_END, facts, none, page_start, section, shown, table
+from aqe_plugin.render.html import PAGE_END, facts, none, page_start, scrolling, section, shown, table
 from aqe_plugin.render.savings import head_of
 from aqe_plugin.render.savings_page import head_html
 
@@ -86,7 +86,7 @@ def _days(days: Sequence[Row]) -> str:
     body = "".join(
         f"<tr><td>{shown(day['date'])}</td>{''.join(cell(day[name]) for name in names)}</tr>" for day in days
     )
-    return f"<table><thead><tr><th>day</th>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return scrolling(f"<table><thead><tr><th>day</th>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 
 def _compared(fingerprints: Sequence[Row], did: str) -> str:
