@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from aqe_plugin.events.json_values import decode_text
+from aqe_plugin.events.json_values import decode
 from aqe_plugin.events.model import QueryEnded
 from aqe_plugin.events.queries import JoinStory, QueryStory, beside_each_other
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
+_ALONE = {"isBesideOthers": False}
 _DESCRIPTION = "spark.job.description"
 _ROWS = (
     "SELECT execution_id, mode, arm, query_status, query_millis, query_rule_millis, query_errors, events "
@@ -86,7 +88,8 @@ def _query(row: Row) -> Any:
 
 def _story(rows: Sequence[Row]) -> QueryStory:
     first = rows[0]
-    joins = beside_each_other(decode_text(JoinStory, row["events"].encode()) for row in rows)
+    # The rest of a join story is what its row cannot know: the query's other joins.
+    joins = beside_each_other(decode(JoinStory, {**json.loads(row["events"]), **_ALONE}) for row in rows)
     return QueryStory(
         application="",
         application_name="",

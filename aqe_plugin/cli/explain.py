@@ -112,7 +112,7 @@ def explain(
         say(f"All queries with every option: {html}")
     if query is None:
         for one in undecided.sentences():
-            say(f"No decision: {one}")
+            warn(one)
     _report_skipped(skipped)
 
 

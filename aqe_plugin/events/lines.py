@@ -43,8 +43,15 @@ class EnvironmentSet:
     properties: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class ExecutorRemoved:
+    """Spark's own event: an executor is gone, with the reason in Spark's words."""
+
+    reason: str
+
+
 Decided = JoinDecided | LimitDecided | PredicateInferred
-Event = Decided | QueryEnded | ExecutionStarted | ExecutionEnded | ApplicationStarted | EnvironmentSet
+Event = Decided | QueryEnded | ExecutionStarted | ExecutionEnded | ApplicationStarted | EnvironmentSet | ExecutorRemoved
 
 _SHAPES: dict[bytes, type[Any]] = {
     b"io.aqeplugin.tell.JoinDecided": JoinDecided,
@@ -55,6 +62,7 @@ _SHAPES: dict[bytes, type[Any]] = {
     b"org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd": ExecutionEnded,
     b"SparkListenerApplicationStart": ApplicationStarted,
     b"SparkListenerEnvironmentUpdate": EnvironmentSet,
+    b"SparkListenerExecutorRemoved": ExecutorRemoved,
 }
 # Spark writes the member "Event" first, so the first bytes of a line say what it is. Most lines, and nearly all bytes,
 # are never parsed.
@@ -94,6 +102,8 @@ def parse_event(line: bytes) -> Event | None:
     if shape is EnvironmentSet:
         properties = _members(line, short_name).get("Spark Properties")
         return EnvironmentSet({k: str(v) for k, v in properties.items()} if isinstance(properties, dict) else {})
+    if shape is ExecutorRemoved:
+        return ExecutorRemoved(str(_members(line, short_name).get("Removed Reason")))
     try:
         event: Event = decode_text(shape, line, short_name)
     except EventSchemaError:

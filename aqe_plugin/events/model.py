@@ -269,7 +269,6 @@ class JoinFacts:
     memory: MemoryFacts | None = None
     order_used: bool | None = None
     written: bool | None = None
-    unfiltered_strategy: Strategy | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from aqe_plugin.events.join_option import JoinOption, carried_out
-from aqe_plugin.events.lines import ApplicationStarted, Decided, EnvironmentSet, Event
+from aqe_plugin.events.lines import ApplicationStarted, Decided, EnvironmentSet, Event, ExecutorRemoved
 from aqe_plugin.events.model import (
     ExecutionEnded,
     ExecutionStarted,
@@ -185,7 +185,7 @@ def queries_in(
             complete = _completed_by(record, queries)
             if complete is not None:
                 yield from story(record.execution_id, complete)
-        elif not isinstance(record, EnvironmentSet):
+        elif not isinstance(record, EnvironmentSet | ExecutorRemoved):
             yield record
         if len(queries) > _MAX_OPEN_QUERIES:
             oldest = next(iter(queries))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
 from aqe_plugin.errors import EventLogError
-from aqe_plugin.events.lines import Decided, EnvironmentSet
+from aqe_plugin.events.lines import Decided, EnvironmentSet, ExecutorRemoved
 from aqe_plugin.events.model import JoinDecided, QueryEnded, TrialArm
 from aqe_plugin.install.checks import Check, nothing_decided, tried
 from aqe_plugin.logs import Record, Skipped, find_event_logs, read_log
-from aqe_plugin.logs.files import opened_files
 
 _NAMES_SHOWN = 3
 _EXTENSIONS_KEY = "spark.sql.extensions"
@@ -28,28 +26,40 @@ _ELSEWHERE = (
     f"--load-spark-defaults, by {PLUGINS_KEY} of its own, or by another SPARK_CONF_DIR"
 )
 
+# The reason of Spark is "Unable to create executor due to io.aqeplugin.AqePlugin".
+_NO_JAR = (
+    f"its executors did not start, because they have no {PLUGIN_CLASS}: the jar is on the driver's class path alone. "
+    "Give it with --jars or spark.jars, or put it into Spark's jars folder on every machine"
+)
+
 
 def log_checks(log: Path) -> Iterator[Check]:
     """Whether an event log, or a folder of logs, can be read, and each application in it loaded the plugin."""
-    readable = event_log("event log", log)
+    undecided = Undecided()
+    readable = event_log("event log", log, undecided.saw)
     yield readable
     if readable.ok:
-        undecided = undecided_in(log)
-        yield from (Check("application", "failed", one) for one in undecided)
-        if not undecided:
+        sentences = undecided.sentences()
+        yield from (Check("application", "failed", one) for one in sentences)
+        if not sentences:
             yield Check("application", "ok", f"{log}: loaded the plugin")
 
 
-def event_log(name: str, path: Path) -> Check:
-    """Whether an event log, or a folder of logs, can be read; counts the decisions in it."""
-    return tried(name, lambda: _read_event_log(path))
+def event_log(name: str, path: Path, see: Callable[[str, Record], object] = lambda log, record: None) -> Check:
+    """Whether an event log, or a folder of logs, can be read; counts the decisions in it.
+
+    Args:
+        see: gets each record, with the name of its log.
+    """
+    return tried(name, lambda: _read_event_log(path, see))
 
 
-def _read_event_log(path: Path) -> str:
+def _read_event_log(path: Path, see: Callable[[str, Record], object]) -> str:
     readable, decisions, skipped, arms = 0, 0, list[Skipped](), Counter[TrialArm]()
     for log in find_event_logs(path):
         unread = 0
         for record in read_log(log):
+            see(log.name, record)
             decisions += isinstance(record, JoinDecided)
             if isinstance(record, QueryEnded) and record.arm is not None:
                 arms[record.arm] += 1
@@ -83,14 +93,17 @@ def why_undecided(conf: Mapping[str, str]) -> str:
 
 
 class Undecided:
-    """The applications that decided nothing, as far as the conf that they started with says why."""
+    """The applications that decided nothing, or could run nothing, as far as their logs say why."""
 
     def __init__(self) -> None:
         self._whys: dict[str, str] = {}
+        self._without_executors: set[str] = set()
 
     def saw(self, name: str, record: Record) -> None:
         """Notes what a record says of the application whose log has this name."""
-        if isinstance(record, Decided):
+        if isinstance(record, ExecutorRemoved) and PLUGIN_CLASS in record.reason:
+            self._without_executors.add(name)
+        elif isinstance(record, Decided):
             self._whys[name] = ""
         elif isinstance(record, EnvironmentSet):
             # Spark writes it again when a job adds a jar.
@@ -100,7 +113,7 @@ class Undecided:
         """One for each reason, with the names of the applications."""
         named: dict[str, list[str]] = {}
         for name, why in self._whys.items():
-            if why:
+            if why := _NO_JAR if name in self._without_executors else why:
                 named.setdefault(why, []).append(name)
         return [f"{_listed(names)}: {why.rstrip('.')}." for why, names in named.items()]
 
@@ -108,15 +121,3 @@ class Undecided:
 def _listed(names: Sequence[str]) -> str:
     more = len(names) - _NAMES_SHOWN
     return ", ".join(names[:_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def undecided_in(source: Path) -> list[str]:
-    """:meth:`Undecided.sentences` of the logs at ``source``."""
-    undecided = Undecided()
-    with opened_files(source) as files:
-        for log in files.find():
-            # Spark writes it before the first job, so a log is read no further.
-            started = (record for record in read_log(log, files) if isinstance(record, EnvironmentSet))
-            for found in islice(started, 1):
-                undecided.saw(log.name, found)
-    return undecided.sentences()

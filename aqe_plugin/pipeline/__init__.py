@@ -7,6 +7,7 @@
                                      +-> history -> recommend, rollout
                                      +-> aggregate -> fingerprint_days, join_days -> report
 
-A job consists of Spark's own functions from table to table. Python runs only on the driver, and only the rows of a page
-pass through it. :mod:`aqe_plugin.pipeline.warehouse` explains why a killed job loses and duplicates nothing.
+A job consists of Spark's own functions from table to table. Python runs only on the driver; only the rows of a page
+and, one query at a time, those of a history pass through it. :mod:`aqe_plugin.pipeline.warehouse` explains why a killed
+job loses and duplicates nothing.
 """

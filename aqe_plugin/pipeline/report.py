@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from aqe_plugin.errors import NoDataError
+from aqe_plugin.events.savings import savings_of
 from aqe_plugin.machine.disk import replace_file
+from aqe_plugin.pipeline.history import stories_of
 from aqe_plugin.pipeline.report_page import Row, Summary, page
 from aqe_plugin.pipeline.warehouse import Warehouse
 
@@ -37,6 +39,7 @@ def summary_of(house: Warehouse) -> Summary:
     queries, joins = (house.read(name, commits) for name in ("fingerprint_days", "join_days"))
     both = both_ways(queries)
     return Summary(
+        savings=savings_of(stories_of(house)),
         totals=_rows(_totals(queries), 1)[0],
         days=list(reversed(_rows(_days(queries).orderBy(F.desc("date")), _MAX_DAYS))),
         faster=_rows(both.where("savedMillis > 0").orderBy(F.desc("savedMillis"), "fingerprint"), _MAX_ROWS),
@@ -72,10 +75,8 @@ def both_ways(fingerprint_days: DataFrame) -> DataFrame:
 
 
 def _totals(fingerprint_days: DataFrame) -> DataFrame:
-    summed = ("queries", "failed", "running", "totalMillis", "ruleMillis", "planned", "applied", "errors")
-    of_joins = ("joins", "filtered", "waited", "waitMillis", "rowsIn", "rowsOut", "savedMillis", "regretMillis")
     return fingerprint_days.agg(
-        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in (*summed, *of_joins)),
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("filtered", "waited", "regretMillis")),
         F.count_distinct("fingerprint").alias("fingerprints"),
         F.min("date").alias("since"),
         F.max("date").alias("until"),

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from aqe_plugin.events.quantities import quantity
-from aqe_plugin.render.html import PAGE_END, facts, none, page_start, section, shown, table
+from aqe_plugin.events.savings import Savings
+from aqe_plugin.render.html import PAGE_END, facts, none, page_start, scrolling, section, shown, table
+from aqe_plugin.render.savings import head_of
+from aqe_plugin.render.savings_page import head_html
 
 Row = Mapping[str, Any]
 
@@ -20,6 +23,7 @@ class Summary:
     """Sums and the heads of lists; every list is bounded.
 
     Attributes:
+        savings: of all queries, as ``aqe-plugin explain`` has them for the same logs.
         totals: sums over all fingerprints and days, with ``since`` and ``until``.
         days: by day, oldest first: ``savedMillis``, ``regretMillis``, ``waitMillis``, ``rowsIn``, ``rowsOut`` of
             queries in mode ``apply``.
@@ -29,6 +33,7 @@ class Summary:
         rejected: number of rejected lines by reason.
     """
 
+    savings: Savings
     totals: Row
     days: list[Row]
     faster: list[Row]
@@ -39,6 +44,7 @@ class Summary:
 
 def page(summary: Summary, source: str) -> str:
     """The whole page; ``source`` is the address of the tables, for the heading."""
+    head = head_html(head_of(summary.savings), summary.savings)
     sections = (
         section("In all", _totals(summary.totals)),
         section("Saved and lost by day", _days(summary.days)),
@@ -47,33 +53,20 @@ def page(summary: Summary, source: str) -> str:
         section("Joins with most regret", _joins(summary.joins)),
         section("Rejected lines", _rejected(summary.rejected)),
     )
-    start = page_start("aqe-plugin: decisions", "Decisions of aqe-plugin, and their outcomes")
-    return f"{start}<p>{shown(source)}</p>{''.join(sections)}{PAGE_END}"
+    start = page_start("aqe-plugin: decisions", "What the decisions of aqe-plugin were worth")
+    return f"{start}<p>{shown(source)}</p>{head}{''.join(sections)}{PAGE_END}"
 
 
 def _totals(totals: Row) -> str:
-    removed = totals["rowsIn"] - totals["rowsOut"]
     told = (
         ("days", f"{totals['since']} to {totals['until']}"),
-        ("queries", f"{totals['queries']:,} of {totals['fingerprints']:,} fingerprints; {totals['failed']:,} failed"),
-        ("their time", _millis(totals["totalMillis"])),
-        (
-            "joins decided",
-            f"{totals['joins']:,}, {totals['filtered']:,} with a filter, {totals['waited']:,} waited for",
-        ),
-        (
-            "rows checked",
-            f"{quantity(totals['rowsIn'], 'rows')}, {quantity(removed, 'rows')} of them removed in the scan",
-        ),
-        ("saved, by the plugin's prices", _millis(totals["savedMillis"])),
-        ("regret, by the plugin's prices", _millis(totals["regretMillis"])),
-        ("time in the plugin's rules", _millis(totals["ruleMillis"])),
-        ("filters planned and not applied", f"{totals['planned'] - totals['applied']:,.0f}"),
-        ("faults of the plugin", f"{totals['errors']:,.0f}"),
+        ("fingerprints of queries", f"{totals['fingerprints']:,}"),
+        ("joins", f"{totals['filtered']:,} with a filter, {totals['waited']:,} waited for"),
+        ("regret", _millis(totals["regretMillis"])),
     )
     meaning = (
-        "Saved is the price of what Spark would have done less that of what ran; regret is the price of what ran less "
-        "that of the cheapest option. Both use measured pass rates."
+        "Regret is the price of what ran less that of the cheapest option. Here and by day, prices are the plugin's "
+        "own at the conf's thresholds and measured pass rates; above, they are those that were decided by."
     )
     return f"{facts(told)}<p>{shown(meaning)}</p>"
 
@@ -93,7 +86,7 @@ def _days(days: Sequence[Row]) -> str:
     body = "".join(
         f"<tr><td>{shown(day['date'])}</td>{''.join(cell(day[name]) for name in names)}</tr>" for day in days
     )
-    return f"<table><thead><tr><th>day</th>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return scrolling(f"<table><thead><tr><th>day</th>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 
 def _compared(fingerprints: Sequence[Row], did: str) -> str:

@@ -21,8 +21,9 @@ _STYLE = (
     "color:var(--ink);background:var(--paper)}"
     "h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2.2rem}table{border-collapse:collapse;width:100%}"
     "th,td{text-align:left;vertical-align:top;padding:.25rem .6rem;border-bottom:1px solid var(--line)}"
-    "td.n,th.n{text-align:right;white-space:nowrap}td.t{overflow-wrap:anywhere;white-space:pre-line}"
-    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}"
+    "td.n,th.n{text-align:right;white-space:nowrap}td.t{white-space:pre-line}"
+    ".wide{overflow-x:auto}td{overflow-wrap:anywhere;min-width:6rem}"
+    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}p{overflow-wrap:anywhere}"
     "dd{margin:0;white-space:pre-line;overflow-wrap:anywhere}.none,dt{color:var(--faint)}summary{cursor:pointer;overflow-wrap:anywhere}"
     "details{margin:.3rem 0}details details{margin-left:1rem}code{overflow-wrap:anywhere}"
 )
@@ -73,18 +74,24 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], without_rows: str
         "".join(f'<td class="{kind}">{shown(cell)}</td>' for kind, cell in zip(kinds, row, strict=True)) for row in rows
     )
     body = "".join(f"<tr>{one}</tr>" for one in cells)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return scrolling(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
 
 
 def plot(rows: Sequence[Bars]) -> str:
     """Horizontal bars at one scale, beside their labels and what they say; negative lengths have none."""
     most = max((length for row in rows for length in row.lengths if math.isfinite(length)), default=0.0)
     body = "".join(
-        f'<tr><td>{shown(row.label)}</td><td width="{_BAR_WIDTH}">{_svg(row.lengths, most)}</td>'
-        f"<td>{shown(row.told)}</td></tr>"
+        # A notebook has the text of all cells on the right.
+        f'<tr><td><div align="left">{shown(row.label)}</div></td><td width="{_BAR_WIDTH}">{_svg(row.lengths, most)}'
+        f'</td><td><div align="left">{shown(row.told)}</div></td></tr>'
         for row in rows
     )
-    return f"<table><tbody>{body}</tbody></table>"
+    return scrolling(f"<table><tbody>{body}</tbody></table>")
+
+
+def scrolling(table: str) -> str:
+    """A table, which is HTML, that scrolls by itself where the page is narrower."""
+    return f'<div class="wide">{table}</div>'
 
 
 def none(text: str) -> str:
@@ -107,4 +114,6 @@ def _svg(lengths: Sequence[float], most: float) -> str:
         for at, share in enumerate(shares)
     )
     height = len(lengths) * (_BAR_HEIGHT + 1)
-    return f'<svg width="{_BAR_WIDTH}" height="{height}" aria-hidden="true">{rects}</svg>'
+    # A notebook makes an image narrower where there is no room.
+    size = f'width="{_BAR_WIDTH}" height="{height}" viewBox="0 0 {_BAR_WIDTH} {height}" preserveAspectRatio="none"'
+    return f'<svg {size} aria-hidden="true">{rects}</svg>'

@@ -23,8 +23,13 @@ def page_head(head: Head, savings: Savings, source: str) -> str:
     """The page up to its queries, which :func:`query_details` and ``html.PAGE_END`` follow."""
     return (
         f"{page_start('aqe-plugin: savings', 'What the decisions of aqe-plugin were worth')}<p>{shown(source)}</p>"
-        f"<p><strong>{shown(head.heading)}</strong></p>{facts(head.rows)}{plots_html(savings)}<h2>Queries</h2>"
+        f"{head_html(head, savings)}<h2>Queries</h2>"
     )
+
+
+def head_html(head: Head, savings: Savings) -> str:
+    """The head and its plots."""
+    return f"<p><strong>{shown(head.heading)}</strong></p>{facts(head.rows)}{plots_html(savings)}"
 
 
 def plots_html(savings: Savings) -> str:

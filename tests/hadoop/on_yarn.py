@@ -33,6 +33,11 @@ counted = spark.read.parquet(f"{folder}/sales").join(items, "item").count()
 spark.sparkContext.parallelize([counted], 1).saveAsTextFile(f"{folder}/counted")
 spark.stop()
 """
+COMPARED = """
+CREATE TEMP VIEW sales AS SELECT id % 20000 AS item, id AS amount FROM range(400000);
+CREATE TEMP VIEW items AS SELECT id AS item, concat('n', id) AS name FROM range(20000);
+SELECT name, sum(amount) AS amount FROM sales JOIN items USING (item) WHERE name LIKE '%77' GROUP BY name;
+"""
 # What this machine and this small job need, and has nothing to do with how the plugin gets in.
 _SMALL = {
     "spark.yarn.jars": f"local:{Path(pyspark.__file__).parent}/jars/*",
@@ -76,6 +81,16 @@ class Submitted:
         """What `explain` prints, and what it says beside."""
         ran = self._run([sys.executable, "-m", "aqe_plugin", "explain", folder])
         return ran.stdout, ran.stderr
+
+    def compared(self, query: str, runs: int) -> str:
+        """What `compare` prints of a query that runs on the cluster."""
+        file = self._folder / "query.sql"
+        file.write_text(query)
+        confs = [
+            word for key, value in {"spark.master": "yarn", **_SMALL}.items() for word in ("--conf", f"{key}={value}")
+        ]
+        command = [sys.executable, "-m", "aqe_plugin", "compare", str(file), "--runs", str(runs), *confs]
+        return self._run(command).stdout
 
     def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         environment = {
@@ -136,3 +151,9 @@ def test_a_jar_of_the_machine_that_submits_reaches_driver_and_executors(cluster:
     options = ("--jars", str(jar_for(pyspark.__version__)), *logging("hdfs:///uploaded", "spark.aqePlugin.mode=apply"))
     submitted.job("cluster", "uploaded", *options)
     assert _REMOVED in submitted.explained("hdfs:///uploaded")[0]
+
+
+def test_compare_runs_a_query_on_the_cluster(cluster: Yarn, submitted: Submitted) -> None:
+    said = submitted.compared(COMPARED, 1)
+    assert "Rows equal: 200 rows" in said
+    assert "1 of 1 joins changed" in said

@@ -22,6 +22,8 @@ from samples import (
     LOG_START,
     decided,
     ended,
+    inferred,
+    limited,
     line,
     log_bytes,
     over,
@@ -69,6 +71,9 @@ def write_all_kinds(folder: Path) -> None:
     hostile = replace(DECISION, facts=replace(FACTS, keys=(f"`{HOSTILE}`.a = b.c",)))
     lines = [started(1, HOSTILE), line(decided(1, hostile)), over(1), line(ended(1))]
     (folder / "app-hostile").write_bytes(named("app-hostile", lines))
+    both = [started(1), line(inferred(1)), line(decided(1)), over(1), line(limited(1)), line(ended(1))]
+    limit_alone = [started(2), over(2), line(limited(2)), line(ended(2, ()))]
+    (folder / "app-limits").write_bytes(named("app-limits", both, limit_alone))
     fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), queries=3)
     (folder / "app-fleet").write_bytes(log_of(fleet.week(None) + fleet.week(DEFAULTS), "app-fleet"))
     (folder / "notes.txt").write_text("not an event log\n")

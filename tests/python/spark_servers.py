@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pyspark
@@ -16,7 +16,7 @@ import pyspark
 from aqe_plugin import jar_for
 from aqe_plugin.conf.keys import PLUGIN_CLASS
 
-__all__ = ["free_port", "with_the_plugin"]
+__all__ = ["free_port", "thrift_server", "with_the_plugin"]
 
 _START_SECONDS = 240
 
@@ -25,6 +25,23 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def thrift_server(confs: Mapping[str, str], port: int, folder: Path) -> AbstractContextManager[None]:
+    """A Thrift Server with the plugin, whose jar is on its class path unless ``confs`` say otherwise."""
+    jar = str(jar_for(pyspark.__version__))
+    own = {
+        "spark.driver.extraClassPath": jar,
+        **confs,
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+    }
+    bound = [
+        word
+        for name, value in (("port", str(port)), ("bind.host", "127.0.0.1"))
+        for word in ("--hiveconf", f"hive.server2.thrift.{name}={value}")
+    ]
+    server = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
+    return with_the_plugin(server, own, ("spark-internal", *bound), port, folder)
 
 
 @contextmanager

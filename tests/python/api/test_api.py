@@ -38,6 +38,9 @@ HOSTILE = "<script>alert(1)</script> & \"'\x1b[2J\u202e"
 
 def decision_row(execution_id: int = 7, join: JoinStory | None = None, **changes: Any) -> dict[str, Any]:
     """A row of ``aqe_decisions()`` with the columns that are read."""
+    events = encode(join or JoinStory(DECISION, (PLANNED,), (OUTCOME,)))
+    # Only Python knows a join's neighbours.
+    del events["isBesideOthers"]
     return {
         "execution_id": execution_id,
         "mode": "apply",
@@ -46,7 +49,7 @@ def decision_row(execution_id: int = 7, join: JoinStory | None = None, **changes
         "query_millis": 900,
         "query_rule_millis": 3,
         "query_errors": 0,
-        "events": json.dumps(encode(join or JoinStory(DECISION, (PLANNED,), (OUTCOME,)))),
+        "events": json.dumps(events),
         **changes,
     }
 

@@ -14,7 +14,7 @@ import pytest
 
 from api_sessions import CONFS
 from aqe_plugin.machine.java import find_java
-from spark_servers import free_port, with_the_plugin
+from spark_servers import free_port, thrift_server
 
 pytestmark = pytest.mark.spark
 
@@ -25,14 +25,9 @@ SALES = "CREATE TEMPORARY VIEW sales AS SELECT id % 1000 AS item FROM range(0, 1
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     folder, port = tmp_path_factory.mktemp("thrift"), free_port()
-    confs = {**CONFS, "spark.sql.warehouse.dir": (folder / "warehouse").as_uri()}
-    bound = [
-        word
-        for name, value in (("port", str(port)), ("bind.host", "127.0.0.1"))
-        for word in ("--hiveconf", f"hive.server2.thrift.{name}={value}")
-    ]
-    server = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
-    with with_the_plugin(server, confs, ("spark-internal", *bound), port, folder):
+    with thrift_server(CONFS, port, folder):
+        # With the first session that ends, Hive closes class loaders.
+        answered(port, "early", "SELECT 1")
         yield port
 
 
@@ -62,3 +57,11 @@ def test_decisions_of_one_client_are_rows_for_another_and_its_mode_is_its_own(po
     rows = answered(port, "bert", f"SELECT {columns} FROM aqe_decisions()")
     assert counted == [["1000"], ["spark.aqePlugin.mode", "off"], ["1000"]]
     assert rows == [["anna", JOIN, "succeeded", "apply", "10", "true", "true"]]
+
+
+def test_with_the_jar_in_spark_jars_alone_a_server_runs_as_without_the_plugin_and_says_why(tmp_path: Path) -> None:
+    port = free_port()
+    with thrift_server({**CONFS, "spark.driver.extraClassPath": "", "spark.log.level": "WARN"}, port, tmp_path):
+        answered(port, "early", "SELECT 1")
+        assert answered(port, "anna", SALES, JOIN) == [["1000"]]
+    assert "aqe-plugin: a Thrift Server closes the class loader of spark.jars" in (tmp_path / "server.log").read_text()

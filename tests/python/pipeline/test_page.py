@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import date
 from typing import Any
 
@@ -11,28 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aqe_plugin.events.model import JoinDecided, QueryEnded
+from aqe_plugin.events.queries import JoinStory, QueryStory
+from aqe_plugin.events.savings import savings_of
 from aqe_plugin.pipeline.report_page import Summary, page
 from aqe_plugin.pipeline.required_members import rules_of
 from opened_page import opened
+from samples import DECISION, OUTCOME, PLANNED, ended
 
-TOTALS: dict[str, Any] = dict.fromkeys(
-    (
-        *(
-            "queries",
-            "failed",
-            "running",
-            "fingerprints",
-            "totalMillis",
-            "ruleMillis",
-            "planned",
-            "applied",
-            "errors",
-            "joins",
-        ),
-        *("filtered", "waited", "waitMillis", "rowsIn", "rowsOut", "savedMillis", "regretMillis"),
-    ),
-    3,
-)
+TOTALS: dict[str, Any] = dict.fromkeys(("fingerprints", "filtered", "waited", "regretMillis"), 3)
 DAY: dict[str, Any] = {"date": date(2026, 11, 21), "savedMillis": 5e3, "regretMillis": -1e3, "waitMillis": 10.0}
 NUMBERS = st.one_of(st.none(), st.floats(), st.integers(0, 2**63))
 
@@ -45,7 +31,7 @@ def summary(text: str = "a", number: Any = 1.0) -> Summary:
         "appliedMillis": number,
         "savedMillis": number,
     }
-    join = {
+    join_row = {
         "join": text,
         "mode": text,
         "joins": 2,
@@ -53,19 +39,24 @@ def summary(text: str = "a", number: Any = 1.0) -> Summary:
         "predictedPass": number,
         "measuredPass": number,
     }
+    facts = replace(DECISION.facts, keys=(text,))
+    outcome = replace(OUTCOME, table=text)
+    join = JoinStory(replace(DECISION, facts=facts), (PLANNED,), (outcome,))
+    query = QueryStory("app-1", "", 7, text, "apply", 3400, (join,), ended(outcomes=(outcome,)), None)
     return Summary(
+        savings=savings_of([query]),
         totals={**TOTALS, "since": date(2026, 11, 20), "until": date(2026, 11, 21)},
         days=[DAY, {**DAY, "savedMillis": number}],
         faster=[compared],
         slower=[compared],
-        joins=[join],
+        joins=[join_row],
         rejected=[{"why": text, "lines": 2, "logs": 1}],
     )
 
 
 def empty() -> Summary:
     lists: dict[str, Any] = {field.name: [] for field in fields(Summary)}
-    return Summary(**{**lists, "totals": {**TOTALS, "since": None, "until": None}})
+    return Summary(**{**lists, "savings": savings_of([]), "totals": {**TOTALS, "since": None, "until": None}})
 
 
 @given(text=st.text(), number=NUMBERS)

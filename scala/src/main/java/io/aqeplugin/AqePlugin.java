@@ -38,11 +38,25 @@ public final class AqePlugin implements SparkPlugin {
     }
   }
 
+  /**
+   * Whether the end of a session closes the plugin's class loader: in a Thrift Server, Hive's {@code SessionState.close} closes those below the one
+   * of the class path. Classes that are asked for afterwards are not found.
+   */
+  public static boolean isClosedWithASession(String command, ClassLoader loader) {
+    return command.contains(".HiveThriftServer2") && loader != ClassLoader.getSystemClassLoader();
+  }
+
   /** The driver plugin, or {@code null}, which means none, if the jar does not fit this Spark or this Scala. */
   DriverPlugin driverPlugin(String spark, String scala) {
     Optional<String> mismatch = SparkLine.mismatch(spark, scala);
     if (mismatch.isPresent()) {
       LOG.warn(mismatch.get());
+      return null;
+    }
+    if (isClosedWithASession(System.getProperty("sun.java.command", ""), AqePlugin.class.getClassLoader())) {
+      LOG.warn(
+          "aqe-plugin: a Thrift Server closes the class loader of spark.jars when its first session ends, and queries would then fail. "
+              + "The plugin is inactive; queries run as without it. Add the jar to spark.driver.extraClassPath (--driver-class-path) too.");
       return null;
     }
     try {

@@ -249,10 +249,7 @@ final case class JoinFacts(
     @Told(
       doc = "whether the query writes the rows of the join and no other shuffle lies between, so that the tasks of the join write",
       optional = true
-    ) written: Boolean = false,
-    @Told(
-      doc = "what Spark would do by itself if no filter had reduced the build side; null where that is the same"
-    ) unfilteredStrategy: Option[Strategy] = None
+    ) written: Boolean = false
 ) {
 
   /** The method of Spark's own plan. */

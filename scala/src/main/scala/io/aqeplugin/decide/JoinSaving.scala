@@ -34,14 +34,14 @@ object JoinSaving {
       thresholds: Thresholds
   ): Option[JoinSaving] = {
     val facts = decision.facts
-    val spark = JoinOption.of(facts.unfilteredStrategy.getOrElse(facts.sparkStrategy), withFilter = false)
+    val spark = JoinOption.of(facts.sparkStrategy, withFilter = false)
     if (ran == spark) None
     else {
       val left = if (ran.exists(_.withFilter)) rows.fold(decision.passRate)(_.share) else 1.0
       val met = rows.filter(_ => facts.probe.scanRows > 0).fold(facts)(found => reaching(facts, found.scanned))
       def price(of: JoinFacts, slots: Int, option: JoinOption): Double = {
         val cluster = of.cluster.copy(slots = slots)
-        new CostModel(of.copy(cluster = cluster), left, FilterSize.of(of.build, thresholds), thresholds).priceOfOwnScans(option)
+        new CostModel(of.copy(cluster = cluster), left, FilterSize.of(of.build, thresholds), thresholds).price(option)
       }
       // Another method pays for the rows that the join gets, a filter for those that its scans would have given without any.
       def saved(slots: Int): Option[Double] =

@@ -40,12 +40,6 @@ object RowsLeft {
       joinId -> RowsLeft(read + unread, (1 - removed / (read + unread)).max(0.0).min(1.0))
     }
 
-  /** The part of a scan's rows that its filters left; 1 where they checked none. */
-  def share(filters: Seq[Passed]): Double = {
-    val met = filters.filter(_.reached > 0)
-    if (met.isEmpty) 1.0 else (met.map(_.passed).min.toDouble / met.map(_.reached).max).max(0.0).min(1.0)
-  }
-
   /** A join's `share` of what the filters of one scan did together. */
   private final case class Part(read: Long, removed: Long, share: Double)
 

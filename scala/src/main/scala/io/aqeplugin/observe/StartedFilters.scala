@@ -4,8 +4,6 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 
-import io.aqeplugin.decide.RowsLeft
-
 /** The filters in one place, from the time its rows begin to be read. */
 trait StartedFilters {
 
@@ -24,28 +22,11 @@ trait StartedFilters {
 
 object StartedFilters {
 
-  /** The share of rows that filters of joins above `plan` left of its scan that lost most; 1 without any. Filters of its own joins leave no
-    * fewer of its rows.
-    */
-  def shareLeft(plan: SparkPlan, nameOf: FoundJoin => Option[String]): Double = {
-    val own = joinsIn(plan).flatMap(nameOf).toSet
-    val shares = in(plan).map(filters => RowsLeft.share(FilterOutcome.passed(filters.outcomes.filterNot(one => own(one.joinId)))))
-    shares.minOption.getOrElse(1.0)
-  }
-
-  private def in(plan: SparkPlan): Seq[StartedFilters] =
-    Some(plan).collect { case filters: StartedFilters => filters }.toSeq ++ inputs(plan).flatMap(in)
-
-  private def joinsIn(plan: SparkPlan): Seq[FoundJoin] = JoinFinder.of(plan).toSeq ++ inputs(plan).flatMap(joinsIn)
-
-  /** What a plan reads, of stages and of reused exchanges too. */
-  private def inputs(plan: SparkPlan): Seq[SparkPlan] = plan match {
-    case _: StartedFilters          => plan.children.take(1)
-    case stage: QueryStageExec      => Seq(stage.plan)
-    case reused: ReusedExchangeExec => Seq(reused.child)
-    case other                      => other.children
-  }
-
   /** Whether a stage of `plan` that has started has a filter of this join, or of another that has its name and whose stages it may use. */
-  def isIn(plan: SparkPlan, joinId: String): Boolean = in(plan).exists(_.joinIds.exists(JoinNames.areOfOneName(_, joinId)))
+  def isIn(plan: SparkPlan, joinId: String): Boolean = plan match {
+    case filters: StartedFilters    => filters.joinIds.exists(JoinNames.areOfOneName(_, joinId)) || isIn(plan.children.head, joinId)
+    case stage: QueryStageExec      => isIn(stage.plan, joinId)
+    case reused: ReusedExchangeExec => isIn(reused.child, joinId)
+    case other                      => other.children.exists(isIn(_, joinId))
+  }
 }

@@ -70,9 +70,7 @@ final case class FinishedJoin(
 
   /** `estimate` completed with what is known now; none when the stage does not know its rows. */
   def facts(estimate: JoinFacts, context: RuleContext): Option[JoinFacts] =
-    facts(estimate, context.mode, context.tables, context.state.sampleOf(estimate.joinId, estimate.buildSide, onlyTarget)).map { found =>
-      found.copy(unfilteredStrategy = unfilteredStrategy(estimate, found, context.state))
-    }
+    facts(estimate, context.mode, context.tables, context.state.sampleOf(estimate.joinId, estimate.buildSide, onlyTarget))
 
   private[rules] def facts(
       estimate: JoinFacts,
@@ -89,7 +87,7 @@ final case class FinishedJoin(
         build = build.copy(exchanges = if (needsShuffle) 1 else 0),
         probe =
           estimate.probe.copy(sample = sample.filter(_ => hasOnlyTarget(estimate)).flatMap(_.matching(sketches.everyKey(stage, keys)))),
-        sparkStrategy = sparkStrategy(estimate, build, sizeInBytes)
+        sparkStrategy = sparkStrategy(estimate, build)
       )
       if (isOnlyObserved) measured else measured.copy(probe = probe(measured.probe), filterObstacle = filterObstacle(estimate))
     }
@@ -99,7 +97,7 @@ final case class FinishedJoin(
     StageReader.rows(stage).forall(_ <= FinishedJoin.MostCounts * math.max(1L, measured.rows))
 
   /** What Spark does, given the author's hint, or else AQE's and the size of the build side, without a hash table and without a row limit. */
-  private def sparkStrategy(estimate: JoinFacts, build: BuildFacts, sizeInBytes: BigInt): Strategy = {
+  private def sparkStrategy(estimate: JoinFacts, build: BuildFacts): Strategy = {
     val isByRange = site.exists(_.bounds.isDefined)
     val isSmall = estimate.canBroadcast && sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes
     if (isByRange && !build.alreadyBroadcast) Strategy.LeaveToSpark
@@ -112,16 +110,6 @@ final case class FinishedJoin(
         PlannerHints.mayHash(estimate.kind, estimate.buildSide),
         hashesBySize = ThisSparkLine.hashesWithoutHint(stage, SQLConf.get)
       )
-  }
-
-  /** What Spark would do if filters had not made the build side as small as it is; none where that is the same. */
-  private def unfilteredStrategy(estimate: JoinFacts, found: JoinFacts, state: QueryState): Option[Strategy] = {
-    val share = StartedFilters.shareLeft(stage, join => state.knownNameOf(join.id))
-    if (share >= 1) None
-    else {
-      val unfiltered = (BigDecimal(sizeInBytes) / math.max(share, FinishedJoin.LeastShare)).toBigInt
-      Some(sparkStrategy(estimate, found.build, unfiltered)).filter(_ != found.sparkStrategy)
-    }
   }
 
   /** The columns of the only scan that a filter can reach; only a physical plan shows it. */
@@ -155,9 +143,6 @@ object FinishedJoin extends AliasHelper {
 
   /** How often a row is counted at most. */
   private val MostCounts = 2
-
-  // What filters left nothing of was not infinitely large.
-  private val LeastShare = 1e-6
 
   /** The finished join of a physical plan.
     *

@@ -169,7 +169,6 @@ object FactsGen {
     memory <- Gen.option(Gen.choose(0L, 1L << 33).map(held => MemoryFacts(1L << 32, held, taskBytes, hashedBytes, pageBytes)))
     orderUsed <- Gen.prob(0.2)
     written <- Gen.prob(0.2)
-    unfiltered <- Gen.frequency(5 -> Gen.const(None), 1 -> Gen.some(Gen.oneOf(Strategy.All)))
   } yield JoinFacts(
     "join",
     kind,
@@ -185,8 +184,7 @@ object FactsGen {
     waiting,
     memory,
     orderUsed,
-    written,
-    unfiltered
+    written
   )
 
   val thresholds: Gen[Thresholds] = for {

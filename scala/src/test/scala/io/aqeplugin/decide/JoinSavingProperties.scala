@@ -26,10 +26,9 @@ class JoinSavingProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("at the expected share of rows a saving is the difference of the decision's own prices") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
       val decision = DecideJoin.decide(facts, thresholds)
-      def own(one: WeighedOption): Double = one.terms.filterNot(_.name == PathPrice.OtherScans).map(_.nanos).sum / CostModel.NanosPerMilli
-      val price = decision.options.filter(_.costMillis.isDefined).map(one => one.option -> own(one)).toMap
+      val price = decision.options.flatMap(one => one.costMillis.map(one.option -> _)).toMap
       for {
-        spark <- JoinOption.of(facts.unfilteredStrategy.getOrElse(facts.sparkStrategy), withFilter = false)
+        spark <- JoinOption.of(facts.sparkStrategy, withFilter = false)
         ran <- decision.taken
         found <- JoinSaving.of(decision, applied = true, Some(ran), None, thresholds).flatMap(_.elapsedMillis)
         expected <- price.get(spark).flatMap(before => price.get(ran).map(before - _))
@@ -63,12 +62,6 @@ class JoinSavingProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(math.abs(broadcast.shuffleBytes - compressed * facts.probe.rows * facts.probe.rowBytes) < 1)
     val unmeasured = facts.copy(build = facts.build.copy(alreadyBroadcast = true))
     assert(saving(unmeasured, JoinOption.FilteredBroadcast, None).forall(_.shuffleBytes == 0))
-  }
-
-  test("a join that would not be a broadcast without the filters of others is held against the plan without them") {
-    val small = sorted.copy(sparkStrategy = Strategy.Broadcast, canBroadcast = true, unfilteredStrategy = Some(Strategy.PlainSortMerge))
-    assert(elapsed(small, JoinOption.Broadcast, None) > 0)
-    assert(saving(small.copy(unfilteredStrategy = None), JoinOption.Broadcast, None).isEmpty)
   }
 
   test("every saving is finite, and no bytes are negative") {

@@ -31,23 +31,6 @@ class FiltersOfOneScanSuite extends AnyFunSuite with PluginSession {
     assert(sources.size == 1 && sources.head.forall(_ > 10000) && sources.head.last > 2 * sources.head.head, s"$sources ${ran.plan}")
   }
 
-  test("a join that is a broadcast because filters made its build side small is held against the sort-merge join that it would have been") {
-    table("wide", "SELECT id % 3000 AS o, id % 90 AS k, uuid() AS note FROM range(30000)", files = 2)
-    table("items", "SELECT id % 6000 AS lo, uuid() AS n FROM range(60000)", files = 2)
-    val ran = withConf("spark.sql.autoBroadcastJoinThreshold" -> "400k") {
-      sameRows(
-        spark.sql("SELECT count(*), max(note), max(n) FROM items JOIN wide ON lo = o JOIN (SELECT * FROM dim WHERE name = 3) ON k = dk")
-      )
-    }
-    val facts = ran.decided.map(_.decision.path("facts")).filter(_.path("joinId").asText.contains("lo=o"))
-    assert(
-      facts.map(of => (of.path("sparkStrategy").asText, of.path("unfilteredStrategy").asText)) == Seq(("broadcast", "plain_sort_merge")),
-      ran.plan
-    )
-    val saved = ran.ended.flatMap(_.savings.elements.asScala).filter(_.path("joinId").asText.contains("lo=o"))
-    assert(saved.map(_.path("processorMillis").asDouble > 0) == Seq(true), saved)
-  }
-
   test("a join is priced by the rows that more selective filters of decided joins leave, whatever was expected of undecided ones") {
     val ran = sameRows(
       spark.sql(

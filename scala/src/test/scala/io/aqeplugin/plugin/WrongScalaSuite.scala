@@ -40,6 +40,14 @@ class WrongScalaSuite extends AnyFunSuite {
     assert(lines == Seq("aqe-plugin: a class cannot be linked. The plugin is inactive; queries run as without it."))
   }
 
+  test("a Thrift Server that has the jar on its class path, and Spark's SQL shell, get the plugin") {
+    val server = "org.apache.spark.deploy.SparkSubmit --class org.apache.spark.sql.hive.thriftserver.HiveThriftServer2 spark-internal"
+    val (application, below) = (ClassLoader.getSystemClassLoader, new WithoutScala)
+    assert(AqePlugin.isClosedWithASession(server, below))
+    assert(!AqePlugin.isClosedWithASession(server, application))
+    assert(!AqePlugin.isClosedWithASession(server.replace("HiveThriftServer2", "SparkSQLCLIDriver"), below))
+  }
+
   test("with fitting versions, the driver plugin is created") {
     assert(new AqePlugin().driverPlugin().isInstanceOf[AqeDriverPlugin])
     assert(SparkLine.mismatch(SparkLine.versionOfSpark(), SparkLine.versionOfScala()).isEmpty)
