@@ -43,7 +43,7 @@ def named(application: str, *queries: Iterable[bytes]) -> bytes:
 
 def write_all_kinds(folder: Path) -> None:
     """Logs of every layout, compression and damage, and a file that is none."""
-    shutil.copy(RECORDED, folder / "local-1795987294336.zstd")
+    shutil.copy(RECORDED, folder / "local-1795990145321.zstd")
     for codec, compressed in COMPRESS.items():
         suffix = f".{codec}" if codec else ""
         application = f"app-single-{codec or 'plain'}"
@@ -74,6 +74,12 @@ def write_all_kinds(folder: Path) -> None:
     both = [started(1), line(inferred(1)), line(decided(1)), over(1), line(limited(1)), line(ended(1))]
     limit_alone = [started(2), over(2), line(limited(2)), line(ended(2, ()))]
     (folder / "app-limits").write_bytes(named("app-limits", both, limit_alone))
+    # A filter would have left a hundredth.
+    few = replace(FACTS.build.keys, distinct=10_000, origin_distinct=1_000_000)
+    selective = replace(FACTS, build=replace(FACTS.build, keys=few))
+    plain = replace(DECISION, facts=selective, choice="plain_sort_merge", build_filter=False)
+    regretted = [started(1), line(decided(1, plain)), over(1), line(ended(1, ()))]
+    (folder / "app-regret").write_bytes(named("app-regret", regretted))
     fleet = fleet_of(0, (1.0, 1.0, 3.0, 1.0, 1.0, 1.0), queries=3)
     (folder / "app-fleet").write_bytes(log_of(fleet.week(None) + fleet.week(DEFAULTS), "app-fleet"))
     (folder / "notes.txt").write_text("not an event log\n")

@@ -28,7 +28,7 @@ from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from confs_in_memory import Confs
 from opened_page import opened
-from samples import DECISION, FACTS, OUTCOME, PLANNED, ended
+from samples import DECISION, FACTS, OUTCOME, PLANNED, SAVING, ended
 
 HOSTILE = "<script>alert(1)</script> & \"'\x1b[2J\u202e"
 
@@ -69,7 +69,9 @@ def test_an_analysis_shows_the_arm_of_a_query() -> None:
 
 
 def test_an_analysis_begins_with_what_was_saved_as_a_table_and_in_a_notebook_with_bars() -> None:
-    analysis = Analysis("Ran it.", stories_of([decision_row(join=JoinStory(DECISION, (PLANNED,), (OUTCOME,)))]))
+    analysis = Analysis(
+        "Ran it.", stories_of([decision_row(join=JoinStory(DECISION, (PLANNED,), (OUTCOME,), saving=SAVING))])
+    )
     head = "1 query: 1 join decided, 1 changed against Spark's own choice"
     shown = repr(analysis)
     assert head in " ".join(shown.split())

@@ -19,9 +19,11 @@ from aqe_plugin.api.tables import html_of
 from aqe_plugin.errors import StatementError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from samples import DECISION, OUTCOME, PLANNED, ended
+from samples import DECISION, OUTCOME, PLANNED, SAVING, ended
 
-STORY = QueryStory("", "", 7, "", "apply", 900, (JoinStory(DECISION, (PLANNED,), (OUTCOME,)),), ended(), None)
+STORY = QueryStory(
+    "", "", 7, "", "apply", 900, (JoinStory(DECISION, (PLANNED,), (OUTCOME,), saving=SAVING),), ended(), None
+)
 NO_ORDER = QueryShape()
 LEFT = replace(DECISION, choice="leave_to_spark", build_filter=False)
 
