@@ -148,7 +148,6 @@ private[infer] final class Fulfilled(facts: Seq[Expression], ordered: Ordered) {
   }
 
   private def isNeverNull(fact: Expression, column: Attribute): Boolean = fact match {
-    case IsNotNull(other: Attribute)                => other.exprId == column.exprId
     case _: EqualNullSafe                           => false
     case comparison: BinaryComparison               => comparison.children.exists(_.semanticEquals(column))
     case In(value, _)                               => value.semanticEquals(column)

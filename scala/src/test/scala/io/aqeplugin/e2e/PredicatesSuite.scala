@@ -2,9 +2,11 @@ package io.aqeplugin.e2e
 
 import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions.BinaryComparison
+import org.apache.spark.sql.catalyst.plans.logical.Filter
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.infer.InferFilters
 import io.aqeplugin.observe.RowCheck
 
 /** Which predicates reach which scan because they follow across a join, and what that saves. */
@@ -146,6 +148,46 @@ class PredicatesSuite extends AnyFunSuite with PluginSession {
     "r",
     "SELECT * FROM l JOIN (SELECT x, count(*) AS n FROM r GROUP BY x) r ON l.x < r.x WHERE l.x >= 4"
   )("x >= 5")
+
+  adds(
+    "a predicate goes through the order of a subquery",
+    "r",
+    "SELECT * FROM l JOIN (SELECT * FROM r ORDER BY v) r ON l.x < r.x WHERE l.x >= 4"
+  )("x >= 5")
+  adds(
+    "a predicate goes through an aggregate that renames its group",
+    "r",
+    "SELECT * FROM l JOIN (SELECT x AS z, count(*) AS n FROM r GROUP BY x) r ON l.x < r.z WHERE l.x >= 4"
+  )("x >= 5")
+  adds(
+    "a predicate on what a window is partitioned by goes through it",
+    "r",
+    "SELECT * FROM l JOIN (SELECT x, count(*) OVER (PARTITION BY x) AS n FROM r) r ON l.x < r.x WHERE l.x >= 4"
+  )("x >= 5")
+  Seq("r", "m").foreach { table =>
+    adds(
+      s"a predicate goes through a union to $table",
+      table,
+      "SELECT * FROM l JOIN (SELECT x FROM r UNION ALL SELECT x FROM m) u ON l.x < u.x WHERE l.x >= 4"
+    )("x >= 5")
+  }
+  adds(
+    "a predicate on a column of the rows that are exploded goes below",
+    "r",
+    "SELECT * FROM l JOIN (SELECT x, explode(array(k, y)) AS e FROM r) r ON l.x < r.x WHERE l.x >= 4"
+  )("x >= 5")
+
+  test("a predicate is one filter with the query's own: a source is asked about the lowest alone") {
+    val plan = planned("SELECT * FROM l JOIN r ON l.x < r.x AND r.x < 5 WHERE l.k = 1", "off").queryExecution.optimizedPlan
+    val (changed, filters) = InferFilters(plan)
+    assert(filters.nonEmpty && !changed.exists(node => node.isInstanceOf[Filter] && node.children.exists(_.isInstanceOf[Filter])), changed)
+  }
+
+  test("what several places read of one WITH query gets no predicate, which would save no reading") {
+    val twice =
+      "WITH c AS (SELECT x, rand(1) AS z FROM r) SELECT * FROM l JOIN c ON l.x < c.x JOIN c d ON l.x < d.x AND c.z = d.z WHERE l.x >= 4"
+    assert(sameRows(spark.sql(twice)).predicates.isEmpty)
+  }
 
   addsNothing("an anti join's condition bounds nothing on the left side", "SELECT * FROM l LEFT ANTI JOIN r ON l.x < r.x AND r.x < 3")
   addsNothing("a full outer join's condition bounds neither side", "SELECT * FROM l FULL JOIN r ON l.x < r.x AND r.x < 3")

@@ -1,8 +1,22 @@
 package io.aqeplugin.place
 
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.{DataFrame, Row, SQLContext}
+import org.apache.spark.sql.catalyst.plans.physical.SinglePartition
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
+import org.apache.spark.sql.execution._
+import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.v2.TableSampleInfo
+import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeExec}
+import org.apache.spark.sql.execution.joins.BaseJoinExec
+import org.apache.spark.sql.execution.python.{BatchEvalPythonExec, EvalPythonExec}
+import org.apache.spark.sql.sources.{BaseRelation, TableScan}
+import org.apache.spark.sql.types.{IntegerType, StructType}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.exec.RuntimeFilterExec
 
 /** A build side whose second run may give different rows, because its input comes in a different order, gives no filter: after the loss of
   * an executor, probe rows of the second run's keys would be missing.
@@ -16,6 +30,11 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
     table("fact", "SELECT CAST(id % 90 AS int) AS k, id AS v FROM range(300)", files = 2)
     table("dim", "SELECT CAST(id % 40 AS int) AS k, id % 3 AS a, id % 2 AS score FROM range(100)", files = 2)
   }
+
+  private val OfNumbers = new StructType().add("k", IntegerType)
+
+  /** A query's plan before Spark puts exchanges into it. */
+  private def planOf(query: String): SparkPlan = spark.sql(query).queryExecution.sparkPlan
 
   private def filteredBy(build: String): Seq[String] =
     filtered(
@@ -83,8 +102,61 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
     val session = spark
     import session.implicits._
     val ordered = spark.sparkContext.parallelize(1 to 10, 2)
-    assert(Repeatable(ordered.toDF("k").queryExecution.sparkPlan, Nil))
-    assert(!Repeatable(ordered.repartition(3).mapPartitions(_.take(2)).toDF("k").queryExecution.sparkPlan, Nil))
+    val shuffled = ordered.repartition(3).mapPartitions(_.take(2))
+    for (frame <- Seq[RDD[Int] => DataFrame](_.toDF("k"), numbers => spark.createDataFrame(numbers.map(Row(_)), OfNumbers))) {
+      assert(Repeatable(frame(ordered).queryExecution.sparkPlan, Nil))
+      assert(!Repeatable(frame(shuffled).queryExecution.sparkPlan, Nil))
+    }
+  }
+
+  test("an operator that takes each row by itself repeats the rows of its input") {
+    val operators = Seq[(Class[_], SparkPlan)](
+      classOf[ExpandExec] -> planOf("SELECT k, count(*) AS n FROM dim GROUP BY CUBE (k, a)"),
+      classOf[GenerateExec] -> planOf("SELECT explode(array(k, a)) AS k FROM dim"),
+      classOf[UnionExec] -> planOf("SELECT k FROM dim UNION ALL SELECT k + 1 FROM dim"),
+      classOf[BaseJoinExec] -> planOf("SELECT dim.k FROM dim JOIN fact ON dim.k = fact.k"),
+      classOf[EvalPythonExec] -> BatchEvalPythonExec(Nil, Nil, planOf("SELECT k FROM dim"))
+    )
+    def limited(plan: SparkPlan): SparkPlan = plan.transformUp { case scan: FileSourceScanExec => LocalLimitExec(3, scan) }
+    assert(operators.collect { case (operator, plan) if !plan.exists(operator.isInstance(_)) => operator } == Nil)
+    assert(operators.collect { case (operator, plan) if !Repeatable(plan, Nil) => operator } == Nil)
+    assert(operators.collect { case (operator, plan) if Repeatable(limited(plan), Nil) => operator } == Nil)
+  }
+
+  test("a reused exchange, a filtered scan and an adaptive plan repeat the rows of the plan in them") {
+    def holders(query: String): Seq[SparkPlan] = Seq(
+      ReusedExchangeExec(planOf(query).output, ShuffleExchangeExec(SinglePartition, planOf(query))),
+      RuntimeFilterExec(planOf(query), Nil, Nil, Nil, Nil),
+      spark.sql(s"SELECT DISTINCT k FROM ($query)").queryExecution.executedPlan
+    )
+    assert(holders("SELECT k FROM dim").last.isInstanceOf[AdaptiveSparkPlanExec])
+    assert(holders("SELECT k FROM dim").filterNot(Repeatable(_, Nil)) == Nil)
+    assert(holders("SELECT k FROM dim LIMIT 10").filter(Repeatable(_, Nil)) == Nil)
+  }
+
+  test("a database repeats its rows unless it took over a limit, a sample or an aggregate") {
+    val rows = new BaseRelation with TableScan {
+      override def sqlContext: SQLContext = spark.sqlContext
+      override def schema: StructType = OfNumbers
+      override def buildScan(): RDD[Row] = spark.sparkContext.emptyRDD[Row]
+    }
+    val scans = spark.sessionState.executePlan(LogicalRelation(rows)).sparkPlan.collect { case scan: RowDataSourceScanExec => scan }
+    for (scan <- scans) {
+      val plain = scan.pushedDownOperators
+      val takenOver = Seq(
+        plain.copy(limit = Some(3)),
+        plain.copy(offset = Some(3)),
+        plain.copy(sample = Some(TableSampleInfo(0, 0.5, withReplacement = false, seed = 7))),
+        plain.copy(aggregation = Some(new Aggregation(Array.empty, Array.empty)))
+      )
+      assert(Repeatable(scan, Nil))
+      takenOver.foreach(pushed => assert(!Repeatable(scan.copy(pushedDownOperators = pushed), Nil), pushed))
+    }
+    assert(scans.size == 1)
+  }
+
+  test("a stage that turned out empty repeats that it has no rows") {
+    assert(Repeatable(EmptyRelationExec(spark.table("dim").queryExecution.optimizedPlan), Nil))
   }
 
   test("a cached table gives a filter if its query does") {
