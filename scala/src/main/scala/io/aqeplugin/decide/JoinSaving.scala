@@ -2,8 +2,9 @@ package io.aqeplugin.decide
 
 /** What the decision on one join saved, by the prices that it was made with. */
 @Told(
-  doc = "what a join saved that ran, or in mode observe would have run, otherwise than Spark runs it by itself; predicted by price, at the " +
-    "share of rows that its filters left"
+  doc =
+    "what a join saved that ran, or in mode observe would have run, otherwise than Spark runs it by itself; predicted by price, at the " +
+      "share of rows that its filters left"
 )
 final case class JoinSaving(
     @Told(doc = "the join") joinId: String,

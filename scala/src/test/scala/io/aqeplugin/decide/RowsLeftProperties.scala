@@ -39,7 +39,9 @@ class RowsLeftProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   }
 
   test("rows that were never read have been left out with their files, by the filters of their scan") {
-    assert(RowsLeft.byJoin(Seq(Seq(Passed(Seq("a"), 100, 100))), _ => 1000) .get("a").exists(rows => rows.scanned == 1000 && math.abs(rows.share - 0.1) < 1e-9))
+    assert(RowsLeft.byJoin(Seq(Seq(Passed(Seq("a"), 100, 100))), _ => 1000).get("a").exists(rows =>
+      rows.scanned == 1000 && math.abs(rows.share - 0.1) < 1e-9
+    ))
     assert(RowsLeft.byJoin(Seq(Seq(Passed(Seq("a"), 0, 0))), _ => 1000).isEmpty)
   }
 

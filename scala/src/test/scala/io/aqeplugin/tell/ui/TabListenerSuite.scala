@@ -60,7 +60,12 @@ class TabListenerSuite extends AnyFunSuite {
     val saving = JoinSaving("j", applied = true, Some(1200.0), Some(2000.0), 1024, 0)
     val dearer = JoinSaving("k", applied = true, Some(-200.0), None, 0, 512)
     val observed = decided(9).copy(mode = "observe")
-    val store = new Fixture().see(decided(7), ended(7, savings = Seq(saving, dearer)), observed, ended(9, savings = Seq(saving.copy(applied = false)))).store
+    val store = new Fixture().see(
+      decided(7),
+      ended(7, savings = Seq(saving, dearer)),
+      observed,
+      ended(9, savings = Seq(saving.copy(applied = false)))
+    ).store
     assert(store.find(7).map(_.saved).contains(SavingSums(2, 1000, 2000, 1024, 512)))
     assert((store.totals.saved, store.totals.wouldSave) == ((SavingSums(2, 1000, 2000, 1024, 512), SavingSums(1, 1200, 2000, 1024, 0))))
   }

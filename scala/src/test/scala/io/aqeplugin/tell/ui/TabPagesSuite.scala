@@ -55,7 +55,12 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
 
   test("the list and a query begin with what was saved or would have been") {
     val saving = JoinSaving("j", applied = true, Some(1234.0), Some(2000.0), 2048, 1024)
-    val both = store(decided(1), ended(1, savings = Seq(saving)), decided(2).copy(mode = "observe"), ended(2, savings = Seq(saving.copy(applied = false))))
+    val both = store(
+      decided(1),
+      ended(1, savings = Seq(saving)),
+      decided(2).copy(mode = "observe"),
+      ended(2, savings = Seq(saving.copy(applied = false)))
+    )
     val said = "1.2 s, of all cores 2.0 s, 2.0 KiB of shuffles not written, 1.0 KiB of files not read; predicted by price, in 1 join"
     assert((list(both) \ "ul" \ "li").map(_.text).take(2) == Seq(s"Saved: $said", s"Would save: $said"))
     assert((query(both, 1) \\ "li").map(_.text).contains(s"Saved: $said"))
