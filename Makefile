@@ -263,7 +263,7 @@ tour: venv jar ## a new user's tour, from an empty conf folder and back to it, d
 	$(BIN)/python -m tests.tour --pictures docs/images
 
 .PHONY: panels
-panels: venv ## the panels to watch, from a real Prometheus over the event log of 20 queries, drawn into docs/images/
+panels: venv ## the panels to watch, from a real Prometheus over the event log of eight queries, drawn into docs/images/
 	$(BIN)/python -m tests.tour.worth docs/images/worth.svg
 
 .PHONY: bench-limit
