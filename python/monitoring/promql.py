@@ -19,8 +19,8 @@ def now(metric: Metric) -> str:
 
 
 def age(metric: Metric) -> str:
-    """Seconds since a gauge's time stamp."""
-    return f"time() - max({metric.name}{_selector(metric)})"
+    """Seconds since a gauge's time stamp; nothing while it has none."""
+    return f"time() - max({metric.name}{_selector(metric)} > 0)"
 
 
 def per_second(metric: Metric, *by: str) -> str:
