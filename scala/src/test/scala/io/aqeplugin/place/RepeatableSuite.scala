@@ -5,12 +5,13 @@ import org.apache.spark.sql.{DataFrame, Row, SQLContext}
 import org.apache.spark.sql.catalyst.plans.physical.SinglePartition
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
+import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, AdaptiveSparkPlanExec}
 import org.apache.spark.sql.execution.datasources.LogicalRelation
 import org.apache.spark.sql.execution.datasources.v2.TableSampleInfo
 import org.apache.spark.sql.execution.exchange.{ReusedExchangeExec, ShuffleExchangeExec}
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 import org.apache.spark.sql.execution.python.{BatchEvalPythonExec, EvalPythonExec}
+import org.apache.spark.sql.functions.{count, lit}
 import org.apache.spark.sql.sources.{BaseRelation, TableScan}
 import org.apache.spark.sql.types.{IntegerType, StructType}
 import org.scalatest.funsuite.AnyFunSuite
@@ -35,6 +36,8 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
 
   /** A query's plan before Spark puts exchanges into it. */
   private def planOf(query: String): SparkPlan = spark.sql(query).queryExecution.sparkPlan
+
+  private def shuffled(plan: SparkPlan): ShuffleExchangeExec = ShuffleExchangeExec(SinglePartition, plan)
 
   private def filteredBy(build: String): Seq[String] =
     filtered(
@@ -115,6 +118,10 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
       classOf[GenerateExec] -> planOf("SELECT explode(array(k, a)) AS k FROM dim"),
       classOf[UnionExec] -> planOf("SELECT k FROM dim UNION ALL SELECT k + 1 FROM dim"),
       classOf[BaseJoinExec] -> planOf("SELECT dim.k FROM dim JOIN fact ON dim.k = fact.k"),
+      classOf[CoalesceExec] -> planOf("SELECT /*+ COALESCE(1) */ k FROM dim"),
+      classOf[CollectMetricsExec] -> spark.table("dim").observe("metrics", count(lit(1)).as("rows")).queryExecution.sparkPlan,
+      classOf[AQEShuffleReadExec] -> AQEShuffleReadExec(shuffled(planOf("SELECT k FROM dim")), Seq(CoalescedPartitionSpec(0, 1))),
+      classOf[RowToColumnarTransition] -> RowToColumnarExec(planOf("SELECT k FROM dim")),
       classOf[EvalPythonExec] -> BatchEvalPythonExec(Nil, Nil, planOf("SELECT k FROM dim"))
     )
     def limited(plan: SparkPlan): SparkPlan = plan.transformUp { case scan: FileSourceScanExec => LocalLimitExec(3, scan) }
@@ -125,7 +132,7 @@ class RepeatableSuite extends AnyFunSuite with PluginSession {
 
   test("a reused exchange, a filtered scan and an adaptive plan repeat the rows of the plan in them") {
     def holders(query: String): Seq[SparkPlan] = Seq(
-      ReusedExchangeExec(planOf(query).output, ShuffleExchangeExec(SinglePartition, planOf(query))),
+      ReusedExchangeExec(planOf(query).output, shuffled(planOf(query))),
       RuntimeFilterExec(planOf(query), Nil, Nil, Nil, Nil),
       spark.sql(s"SELECT DISTINCT k FROM ($query)").queryExecution.executedPlan
     )
