@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, fields
 from operator import add, attrgetter
 
+from aqe_plugin.events.join_option import taken_by
 from aqe_plugin.events.model import FilterOutcome, JoinSaving, LimitDecided, Mode
 from aqe_plugin.events.queries import JoinStory, QueryStory
 
@@ -91,13 +92,14 @@ def effect_of(story: QueryStory) -> Effect:
     for limit in story.limits:
         effect += _of_limit(limit)
     for join in story.joins:
-        effect += _of_join(join, story.mode)
+        effect += _of_join(join, story.mode, ended.savings is not None)
     return effect
 
 
-def _of_join(join: JoinStory, mode: Mode) -> Effect:
+def _of_join(join: JoinStory, mode: Mode, knows_savings: bool) -> Effect:
     decision, facts, wait = join.decision, join.decision.facts, join.decision.facts.waiting
     saving = join.saving or NO_SAVING
+    changed = join.saving is not None if knows_savings else _is_changed(join, mode)
     saved = _finite(saving.elapsed_millis)
     in_vain = wait is not None and wait.outcome in ("unused", "released")
     if mode == "apply":
@@ -107,7 +109,7 @@ def _of_join(join: JoinStory, mode: Mode) -> Effect:
         checked = max(0, facts.probe.scan_rows) if decision.build_filter else 0
         removed = checked * min(1.0, max(0.0, 1 - decision.pass_rate))
     return Effect(
-        changed=int(join.saving is not None),
+        changed=int(changed),
         rows_checked=checked,
         rows_removed=removed,
         shuffle_bytes=_positive(saving.shuffle_bytes),
@@ -116,11 +118,17 @@ def _of_join(join: JoinStory, mode: Mode) -> Effect:
         lost_millis=max(0.0, -saved),
         processor_millis=_finite(saving.processor_millis),
         dearer=int(saved < 0),
-        unpriced=int(join.saving is not None and saving.elapsed_millis is None),
+        unpriced=int(changed and (join.saving is None or saving.elapsed_millis is None)),
         idle_filters=sum(_is_idle(one, join) for one in join.outcomes if one.kind != "missing"),
         vain_waits=int(in_vain),
         vain_millis=_positive(wait.waited_millis) if wait is not None and in_vain else 0.0,
     )
+
+
+def _is_changed(join: JoinStory, mode: Mode) -> bool:
+    """Whether the join ran or, in mode observe, would have run otherwise than by Spark itself."""
+    option = join.ran_as(mode) if mode == "apply" else taken_by(join.decision)
+    return option is not None and option != join.ran_as("observe")
 
 
 def _is_idle(outcome: FilterOutcome, join: JoinStory) -> bool:

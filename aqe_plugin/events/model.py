@@ -395,10 +395,10 @@ class JoinSaving:
 
     Attributes:
         applied: whether it ran so; in mode observe it would have.
-        elapsed_millis: negative when the join became dearer, ``None`` when an option has no price.
+        elapsed_millis: negative when the join became dearer, ``None`` when the rows of the build side are unknown.
         processor_millis: of all cores, likewise.
         shuffle_bytes: not written.
-        unread_bytes: of files that were left out.
+        unread_bytes: of partitions that were left out, estimated.
     """
 
     join_id: str

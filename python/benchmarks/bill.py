@@ -32,10 +32,8 @@ class Bill:
 
     @property
     def is_near(self) -> bool:
-        """Whether the prediction is within 30 % of a sure saving, or at most as large as what errors hide."""
-        if self.is_sure:
-            return abs(self.predicted - self.measured) <= _NEAR * self.measured
-        return abs(self.predicted - self.measured) <= _SURE_ERRORS * self.error
+        """Whether the prediction is within 30 % of what was measured."""
+        return abs(self.predicted - self.measured) <= _NEAR * abs(self.measured)
 
 
 def bills(results: Iterable[QueryResult], without: str, contender: str, accounts: Mapping[str, Account]) -> list[Bill]:
@@ -44,8 +42,8 @@ def bills(results: Iterable[QueryResult], without: str, contender: str, accounts
     for result in results:
         account = accounts.get(result.fastest_run(contender) or "")
         timings = [result.timing(name) for name in (without, contender)]
-        runs = [timing.processor_seconds for timing in timings if timing is not None and all(timing.processor_seconds)]
-        if account is not None and len(runs) == 2:
+        runs = [one.processor_seconds for one in timings if one is not None and one.processor_seconds]
+        if account is not None and len(runs) == 2 and all(map(all, runs)):
             before, after = runs
             measured = statistics.mean(before) - statistics.mean(after)
             error = math.hypot(_error(before), _error(after))

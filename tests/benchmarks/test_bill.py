@@ -24,7 +24,7 @@ def test_a_bill_has_the_difference_of_means_with_its_standard_error() -> None:
 
 def test_a_query_without_an_account_or_without_processor_times_has_no_bill() -> None:
     accounts = {"q2 plugin 1": Account(1, 1, 0, 0.0, 9.0)}
-    without = [result("q1", (12.0,), (2.0,)), result("q2", (0.0,), (2.0,))]
+    without = [result("q1", (12.0,), (2.0,)), result("q2", (0.0,), (2.0,)), result("q2", (), (2.0,))]
     assert bills(without, "default", "plugin", accounts) == []
 
 

@@ -90,6 +90,13 @@ def test_a_join_left_as_it_is_is_not_changed_and_one_without_a_price_is_told() -
     assert (unknown.changed, unknown.unpriced, unknown.saved_millis) == (1, 1, 0)
 
 
+def test_joins_of_logs_that_know_no_savings_are_changed_without_a_price() -> None:
+    old = story(OUTCOME, saving=None)
+    assert old.ended is not None
+    effect = effect_of(replace(old, ended=replace(old.ended, savings=None)))
+    assert (effect.changed, effect.unpriced, effect.saved_millis) == (1, 1, 0)
+
+
 def runs(mode: Mode, *millis: int) -> list[QueryStory]:
     return [story(OUTCOME, mode=mode, number=at, millis=one) for at, one in enumerate(millis)]
 

@@ -101,6 +101,9 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   /** The price in nanoseconds: the sum of [[terms]]. */
   def price(option: JoinOption): Double = terms(option).map(_.nanos).sum
 
+  /** The price without what a filter spares scans of other joins, which those joins count themselves once they have run. */
+  def priceOfOwnScans(option: JoinOption): Double = terms(option).filterNot(_.name == PathPrice.OtherScans).map(_.nanos).sum
+
   /** The terms of the price, in the order of the formula. */
   def terms(option: JoinOption): Seq[CostTerm] = {
     val passing = if (option.withFilter) passRate else 1.0

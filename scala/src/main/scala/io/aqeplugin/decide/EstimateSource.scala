@@ -23,6 +23,9 @@ object EstimateSource extends DefinedNames[EstimateSource] {
   val FileBytes = source("file_bytes", "the bytes of the files, and the width of their columns")
   val Assumed = source("assumed", "a fixed share of the rows, `wait.keptPerPredicate`")
 
+  /** Those that may be several times off. */
+  val Guesses: Set[EstimateSource] = Set(SparkPlan, FileBytes, Assumed)
+
   private val rank: Map[EstimateSource, Int] = All.zipWithIndex.toMap
 
   /** The source that says how sure a number is that was made of several. */

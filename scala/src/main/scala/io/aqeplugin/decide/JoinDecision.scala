@@ -30,13 +30,12 @@ final case class JoinDecision(
   /** The chosen option; none when the method is left to Spark. */
   def taken: Option[JoinOption] = JoinOption.of(choice, buildFilter)
 
-  /** What runs by this decision: where the method is left to Spark, its own; none if that has no price.
+  /** What runs by this decision: where the method is left to Spark, its own.
     *
     * @param withFilter
     *   whether the filter that was decided works
     */
-  def carriedOut(withFilter: Boolean): Option[JoinOption] =
-    method.orElse(JoinOption.of(facts.sparkStrategy, withFilter = false).map(_.method)).map(JoinOption(_, buildFilter && withFilter))
+  def carriedOut(withFilter: Boolean): JoinOption = JoinOption(method.getOrElse(facts.sparkMethod), buildFilter && withFilter)
 
   /** The chosen method; none when it is left to Spark. */
   def method: Option[Method] = taken.map(_.method)

@@ -9,11 +9,11 @@ package io.aqeplugin.decide
 final case class JoinSaving(
     @Told(doc = "the join") joinId: String,
     @Told(doc = "whether it ran so; in mode observe it would have") applied: Boolean,
-    @Told(doc = "elapsed time; negative when the join became dearer, null when an option has no price", unit = "millis", kind = "number")
+    @Told(doc = "elapsed time; negative when the join became dearer, null when the rows of the build side are unknown", unit = "millis", kind = "number")
     elapsedMillis: Option[Double],
     @Told(doc = "time of all cores, likewise", unit = "millis", kind = "number") processorMillis: Option[Double],
     @Told(doc = "bytes that shuffles did not write", unit = "bytes") shuffleBytes: Double,
-    @Told(doc = "bytes of files that were left out", unit = "bytes") unreadBytes: Double
+    @Told(doc = "estimated bytes of partitions that were left out", unit = "bytes") unreadBytes: Double
 )
 
 object JoinSaving {
@@ -21,7 +21,7 @@ object JoinSaving {
   /** @param applied
     *   the mode is apply
     * @param ran
-    *   what ran; none for a method that has no price
+    *   what ran
     * @param rows
     *   what the join's filters did; none where they checked no row, whose share is then the expected one
     * @return
@@ -30,28 +30,28 @@ object JoinSaving {
   def of(
       decision: JoinDecision,
       applied: Boolean,
-      ran: Option[JoinOption],
+      ran: JoinOption,
       rows: Option[RowsLeft],
       thresholds: Thresholds
   ): Option[JoinSaving] = {
     val facts = decision.facts
-    val spark = JoinOption.of(facts.sparkStrategy, withFilter = false)
-    if (ran == spark) None
+    val spark = JoinOption(facts.sparkMethod, withFilter = false)
+    if (ran == spark && !sparesShuffle(facts)) None
     else {
-      val left = if (ran.exists(_.withFilter)) rows.fold(decision.passRate)(_.share) else 1.0
+      val passRate = if (ran.withFilter) rows.fold(decision.passRate)(_.share) else decision.passRate
+      val removed = if (ran.withFilter) 1 - passRate else 0.0
       val met = rows.filter(_ => facts.probe.scanRows > 0).fold(facts)(found => reaching(facts, found.scanned))
       def price(of: JoinFacts, slots: Int, option: JoinOption): Double = {
         val cluster = of.cluster.copy(slots = slots)
-        new CostModel(of.copy(cluster = cluster), left, FilterSize.of(of.build, thresholds), thresholds).price(option)
+        new CostModel(of.copy(cluster = cluster), passRate, FilterSize.of(of.build, thresholds), thresholds).priceOfOwnScans(option)
       }
       // Another method pays for the rows that the join gets, a filter for those that its scans would have given without any.
-      def saved(slots: Int): Option[Double] =
-        for (of <- spark; taken <- ran if facts.build.rows >= 0) yield {
-          val plain = taken.copy(withFilter = false)
-          val byMethod = price(facts, slots, of) - price(facts, slots, plain)
-          val byFilter = price(met, slots, plain) - price(met, slots, taken)
-          (byMethod + byFilter) / CostModel.NanosPerMilli
-        }
+      def saved(slots: Int): Option[Double] = Option.when(facts.build.rows >= 0) {
+        val plain = ran.copy(withFilter = false)
+        val byMethod = price(withoutWait(facts), slots, spark) - price(facts, slots, plain)
+        val byFilter = price(met, slots, plain) - price(met, slots, ran)
+        (byMethod + byFilter) / CostModel.NanosPerMilli
+      }
       Some(
         JoinSaving(
           facts.joinId,
@@ -59,12 +59,22 @@ object JoinSaving {
           saved(facts.cluster.slots),
           // With one slot, the formula has the work of all.
           saved(slots = 1),
-          ran.fold(0.0)(notShuffled(met, _, 1 - left)),
-          (1 - left) * math.max(0L, met.probe.prunableBytes)
+          notShuffled(met, ran, removed),
+          removed * math.max(0L, met.probe.prunableBytes)
         )
       )
     }
   }
+
+  /** Whether the probe side waited for a build side that Spark broadcasts once it has seen its size. By itself Spark does not wait, so the
+    * probe side would have been shuffled by then.
+    */
+  private def sparesShuffle(facts: JoinFacts): Boolean =
+    facts.sparkMethod == Method.Broadcast && !facts.build.alreadyBroadcast && !facts.probe.started && !facts.orderUsed &&
+      facts.waiting.exists(_.waits)
+
+  private def withoutWait(facts: JoinFacts): JoinFacts =
+    if (sparesShuffle(facts)) facts.copy(probe = facts.probe.copy(exchanges = facts.probe.exchanges + 1)) else facts
 
   private def reaching(facts: JoinFacts, scanRows: Long): JoinFacts =
     facts.copy(probe = facts.probe.scaled(scanRows.toDouble / facts.probe.scanRows))
@@ -78,7 +88,7 @@ object JoinSaving {
     val below = probe.path.collect { case step: PathStep.Shuffle => bytes(step.rows, step.rowBytes) }
     val own = bytes(probe.rows, probe.rowBytes)
     val shuffles = math.max(0, probe.exchanges - below.size)
-    val isNew = ran.method == Method.Broadcast && facts.sparkMethod != Method.Broadcast && !facts.orderUsed
+    val isNew = ran.method == Method.Broadcast && !facts.orderUsed && (facts.sparkMethod != Method.Broadcast || sparesShuffle(facts))
     val avoided = if (isNew && shuffles > 0) own else 0.0
     val spared = probe.path.collectFirst { case step: PathStep.Shared => step.share.max(0.0).min(1.0) }.getOrElse(1.0)
     compressedShare(facts.build) * (avoided * spared + (shuffles * own - avoided + below.sum) * removed)

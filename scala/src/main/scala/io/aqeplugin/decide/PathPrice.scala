@@ -36,7 +36,7 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices
     else
       Seq(
         CostTerm(
-          "other scans",
+          PathPrice.OtherScans,
           sources.map { step =>
             val more = passing(step, step.rows.toDouble) - passing(step, step.rows * passRate)
             math.max(0L, step.probeRows) * more * (thresholds(CostRowPipelineNanosPerRow) + prices.shuffled(step.rowBytes)) / slots
@@ -79,4 +79,8 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices
 
   private def hashMiss(tableRows: Double, rowBytes: Long): Double =
     prices.hashMiss(tableRows * (math.max(0L, rowBytes).toDouble + thresholds(BroadcastHashBytesPerRow)))
+}
+
+private[decide] object PathPrice {
+  val OtherScans = "other scans"
 }

@@ -11,6 +11,9 @@ final case class RowsLeft(scanned: Long, share: Double)
 
 object RowsLeft {
 
+  /** The filters of one scan; the rows that came to them all, and those that are left. */
+  final case class Scan(read: Long, left: Long, filters: Seq[Passed])
+
   /** Rows that came to one filter, and those that it let pass.
     *
     * @param joinIds
@@ -27,12 +30,10 @@ object RowsLeft {
     *
     * Filters of one scan see what those before them left. The rows that they removed together are shared out by the logarithms of the shares that passed, so that no row counts twice and no order counts, and equally between the joins of a union.
     *
-    * @param scans
-    *   the filters of each scan
     * @param expected
     *   the rows that the scans of a join were expected to give without filters; those that were not read have been left out with their files
     */
-  def byJoin(scans: Seq[Seq[Passed]], expected: String => Long): Map[String, RowsLeft] =
+  def byJoin(scans: Seq[Scan], expected: String => Long): Map[String, RowsLeft] =
     scans.flatMap(parts).groupMap(_._1)(_._2).map { case (joinId, ofJoin) =>
       val read = ofJoin.map(_.read).sum
       val unread = math.max(0L, expected(joinId) - read)
@@ -43,17 +44,14 @@ object RowsLeft {
   /** A join's `share` of what the filters of one scan did together. */
   private final case class Part(read: Long, removed: Long, share: Double)
 
-  private def parts(filters: Seq[Passed]): Seq[(String, Part)] = {
-    val met = filters.filter(_.reached > 0)
+  private def parts(scan: Scan): Seq[(String, Part)] = {
+    val met = scan.filters.filter(_.reached > 0)
     val weights = met.map(_.weight).sum
     for {
-      filter <- met
+      filter <- met if scan.read > 0
       joinIds = filter.joinIds.distinct
       share = if (weights > 0) filter.weight / weights else 1.0 / met.size
       joinId <- joinIds
-    } yield {
-      val read = met.map(_.reached).max
-      joinId -> Part(read, math.max(0L, read - met.map(_.passed).min), share / joinIds.size)
-    }
+    } yield joinId -> Part(scan.read, math.max(0L, scan.read - scan.left), share / joinIds.size)
   }
 }

@@ -89,6 +89,7 @@ case class RuntimeFilterExec(
 
   override def joinIdsByFilter: Seq[Seq[String]] = units.map(_.map(labels(_).joinId))
   override def outcomes: Seq[FilterOutcome] = lastRun.toSeq.flatMap(run => labels.indices.map(outcome(run, _)))
+  override def rows: (Long, Long) = (counted("numInputRows"), counted("numOutputRows"))
   override def faults: Long = counted("numFaults")
 
   private def counted(metric: String): Long = metrics(metric).value.max(0L)

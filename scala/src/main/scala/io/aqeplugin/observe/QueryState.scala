@@ -248,11 +248,18 @@ final class QueryState(val executionId: Long) {
   def filterOutcomes: Seq[FilterOutcome] = startedFilters.flatMap(_.outcomes)
 
   /** What the filters of each join left of the rows of its scans, where they checked any. */
-  def rowsLeft: Map[String, RowsLeft] =
-    RowsLeft.byJoin(
-      startedFilters.map(filters => FilterOutcome.passed(filters.outcomes)),
-      joinId => decision(joinId).fold(0L)(_.facts.probe.unfilteredScanRows)
-    )
+  def rowsLeft: Map[String, RowsLeft] = {
+    val scans = startedFilters.map(of => RowsLeft.Scan(of.rows._1, of.rows._2, FilterOutcome.passed(of.outcomes)))
+    val filters = filterOutcomes.filterNot(_.passesAll).groupBy(_.joinId)
+    // Of rows that were not read, only a good estimate and working filters on all scans say that these left them out.
+    def expected(joinId: String): Option[Long] =
+      for {
+        found <- decision(joinId) if filterFaults == 0
+        probe = found.facts.probe if filters.get(joinId).exists(_.size >= probe.targets)
+        source <- probe.scanRowsSource if !EstimateSource.Guesses(source)
+      } yield probe.unfilteredScanRows
+    RowsLeft.byJoin(scans, joinId => expected(joinId).getOrElse(0L))
+  }
 
   /** Number of faults in the query's filters, met by tasks. */
   def filterFaults: Long = startedFilters.map(_.faults).sum

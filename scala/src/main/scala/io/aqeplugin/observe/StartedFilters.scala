@@ -16,6 +16,9 @@ trait StartedFilters {
   /** One outcome per filter; none before the scan has looked for its filters. */
   def outcomes: Seq[FilterOutcome]
 
+  /** Rows that came to the filters, checked or not, and those that are left. */
+  def rows: (Long, Long)
+
   /** Number of faults in the filters, met by tasks. */
   def faults: Long
 }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.{FlipPoints, JoinSaving}
+import io.aqeplugin.decide.{FlipPoints, JoinDecision, JoinSaving}
 import io.aqeplugin.limit.LimitsOfQuery
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe.{QueryState, QueryStates}
@@ -25,9 +25,11 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
     try
       if (state.end()) {
         val failed = end.errorMessage.exists(_.nonEmpty)
-        val (flips, savings) = (flipsOf(state), if (failed) Nil else savingsOf(state))
-        state.endJoins().foreach(DecisionLog.record(sparkContext, state, state.mode, _))
+        val (flips, decided) = (flipsOf(state), state.decisions)
+        val late = state.endJoins()
+        late.foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         LimitsOfQuery(state).decided.foreach(DecisionLog.record(sparkContext, state, _))
+        val savings = if (failed) Nil else savingsOf(state, (decided ++ late.filter(_.buildFilter)).distinctBy(_.facts.joinId))
         DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, state.filterOutcomes, flips, savings)
       }
     catch {
@@ -42,16 +44,17 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
     } yield JoinFlip(decision.facts.joinId, point)
   }
 
-  private def savingsOf(state: QueryState): Seq[JoinSaving] = survivably("savings") {
+  private def savingsOf(state: QueryState, decisions: Seq[JoinDecision]): Seq[JoinSaving] = survivably("savings") {
     val left = state.rowsLeft
+    val working = state.filterOutcomes.filterNot(_.passesAll).map(_.joinId).toSet
     for {
       conf <- state.conf.toSeq
-      decision <- state.decisions
-      rows = left.get(decision.facts.joinId)
+      decision <- decisions
+      joinId = decision.facts.joinId
       applied = conf.mode == Mode.Apply
       // A filter of mode observe would have worked.
-      option = decision.carriedOut(withFilter = !applied || rows.isDefined)
-      saving <- JoinSaving.of(decision, applied, option, rows, conf.thresholds)
+      option = decision.carriedOut(withFilter = !applied || working(joinId))
+      saving <- JoinSaving.of(decision, applied, option, left.get(joinId), conf.thresholds)
     } yield saving
   }
 

@@ -9,7 +9,7 @@ class JoinSavingProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val Filtered = JoinOption.FilteredSortMerge
 
   private def saving(facts: JoinFacts, ran: JoinOption, rows: Option[RowsLeft]): Option[JoinSaving] =
-    JoinSaving.of(DecideJoin.decide(facts, Thresholds.Default), applied = true, Some(ran), rows, Thresholds.Default)
+    JoinSaving.of(DecideJoin.decide(facts, Thresholds.Default), applied = true, ran, rows, Thresholds.Default)
 
   private def elapsed(facts: JoinFacts, ran: JoinOption, rows: Option[RowsLeft]): Double =
     saving(facts, ran, rows).flatMap(_.elapsedMillis).getOrElse(fail("no price"))
@@ -17,20 +17,30 @@ class JoinSavingProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
   private val sorted = FactsGen.Typical.copy(sparkStrategy = Strategy.PlainSortMerge, canBroadcast = false)
   private val scanned = sorted.probe.scanRows
 
-  test("a join that ran as Spark runs it has no saving, and one of unknown price has none that is known") {
+  test("a join that ran as Spark runs it has no saving, and one whose build side has unknown rows none that is known") {
     assert(saving(sorted, JoinOption.SortMerge, None).isEmpty)
-    val unknown = saving(sorted.copy(sparkStrategy = Strategy.LeaveToSpark), Filtered, None)
+    val unknown = saving(sorted.copy(build = sorted.build.copy(rows = -1)), Filtered, None)
     assert(unknown.exists(found => found.elapsedMillis.isEmpty && found.processorMillis.isEmpty))
+  }
+
+  test("a probe side that waited for a build side that became a broadcast was not shuffled, as it is by then without the plugin") {
+    val wait = WaitDecision(waits = true, Reason(ReasonCode.FilterPays), 0, 0)
+    val small = sorted.copy(sparkStrategy = Strategy.Broadcast, canBroadcast = true, probe = sorted.probe.copy(exchanges = 1, path = Nil))
+    val found = saving(small.copy(waiting = Some(wait)), JoinOption.Broadcast, None).getOrElse(fail("none"))
+    assert(found.elapsedMillis.exists(_ > 0) && found.shuffleBytes > 0)
+    assert(saving(small, JoinOption.Broadcast, None).isEmpty)
+    assert(saving(small.copy(waiting = Some(wait), build = small.build.copy(alreadyBroadcast = true)), JoinOption.Broadcast, None).isEmpty)
   }
 
   test("at the expected share of rows a saving is the difference of the decision's own prices") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
-      val decision = DecideJoin.decide(facts, thresholds)
-      val price = decision.options.flatMap(one => one.costMillis.map(one.option -> _)).toMap
+      val decision = DecideJoin.decide(facts.copy(waiting = None), thresholds)
+      def own(one: WeighedOption): Double = one.terms.filterNot(_.name == PathPrice.OtherScans).map(_.nanos).sum / CostModel.NanosPerMilli
+      val price = decision.options.filter(_.costMillis.isDefined).map(one => one.option -> own(one)).toMap
+      val spark = JoinOption(facts.sparkMethod, withFilter = false)
       for {
-        spark <- JoinOption.of(facts.sparkStrategy, withFilter = false)
         ran <- decision.taken
-        found <- JoinSaving.of(decision, applied = true, Some(ran), None, thresholds).flatMap(_.elapsedMillis)
+        found <- JoinSaving.of(decision, applied = true, ran, None, thresholds).flatMap(_.elapsedMillis)
         expected <- price.get(spark).flatMap(before => price.get(ran).map(before - _))
       } assert(math.abs(found - expected) <= 1e-6 * math.max(1, math.max(price(spark), price(ran))))
     }

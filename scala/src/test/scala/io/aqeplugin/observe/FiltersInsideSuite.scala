@@ -108,6 +108,7 @@ private object FiltersInsideSuite {
     override def outcomes: Seq[FilterOutcome] = kinds.toSeq.map { case (joinId, kind) =>
       FilterOutcome(joinId, joinId, "fact", Seq("k"), kind, None, 0, 0, 0, 0, 0, 0, 0)
     }
+    override def rows: (Long, Long) = (0L, 0L)
     override def faults: Long = 0
     override def output: Seq[Attribute] = child.output
     override protected def doExecute(): RDD[InternalRow] = child.execute()

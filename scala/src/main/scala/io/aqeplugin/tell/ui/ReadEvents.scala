@@ -55,7 +55,7 @@ object ReadEvents {
   def ended(event: QueryEnded): Either[String, Ended] = for {
     _ <- check(event.schemaVersion, event.executionId)
     done <- EventSchema.Outcome.readList(event.outcomes)
-    savings <- EventSchema.Saving.readList(event.savings)
+    savings <- if (event.savings.isMissingNode) Right(Nil) else EventSchema.Saving.readList(event.savings)
   } yield Ended(event.executionId, event.timeMillis, event.durationMillis, event.ruleMillis, event.errors, done, savings)
 
   def joinDecision(text: String): Either[String, JoinDecision] = DecisionJson.parse(text)

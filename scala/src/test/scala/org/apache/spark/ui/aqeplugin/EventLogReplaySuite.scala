@@ -67,6 +67,13 @@ class EventLogReplaySuite extends AnyFunSuite {
     assert(query(older).isRight && query(older) == query(written(ended)))
   }
 
+  test("the end of a query that was written before savings were is read without them") {
+    val older = written(ended).replace(""","savings":[]""", "")
+    assert(older != written(ended))
+    val (store, _) = replayed(written(decided), older)
+    assert(store.query(3) == replayed(written(decided), written(ended))._1.query(3) && store.totals.skipped == 0)
+  }
+
   test("events of other versions are counted and skipped, and the rest is read") {
     def event(name: String, rest: String): String = s"""{"Event":"io.aqeplugin.tell.$name"$rest}"""
     val strange = Seq(
