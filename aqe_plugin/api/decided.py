@@ -82,14 +82,18 @@ def stories_of(rows: Sequence[Row]) -> tuple[QueryStory, ...]:
     return tuple(_story(list(query)) for _, query in groupby(sorted(rows, key=_query), key=_query))
 
 
+def join_in(events: str) -> JoinStory:
+    """The join of the column ``events``, without what its row cannot know: the query's other joins."""
+    return decode(JoinStory, {**json.loads(events), **_ALONE})
+
+
 def _query(row: Row) -> Any:
     return row["execution_id"]
 
 
 def _story(rows: Sequence[Row]) -> QueryStory:
     first = rows[0]
-    # The rest of a join story is what its row cannot know: the query's other joins.
-    joins = beside_each_other(decode(JoinStory, {**json.loads(row["events"]), **_ALONE}) for row in rows)
+    joins = beside_each_other(join_in(row["events"]) for row in rows)
     return QueryStory(
         application="",
         application_name="",

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from aqe_plugin.api.decided import join_in
 from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.events.json_values import decode_text
 from aqe_plugin.events.model import JoinDecision, JoinFacts, Strategy
@@ -250,7 +251,7 @@ def decided_joins(spark: "SparkSession", description: str) -> dict[str, Decided]
     # Returns once every query that has ended is recorded.
     spark.sql("SELECT count(*) FROM aqe_metrics()").collect()
     rows = spark.sql(_DECIDED, {"name": description}).collect()
-    found = [Decided(decode_text(JoinStory, row.events.encode()), row.facts) for row in rows]
+    found = [Decided(join_in(row.events), row.facts) for row in rows]
     return {one.story.decision.facts.join_id: one for one in found}
 
 

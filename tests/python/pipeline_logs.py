@@ -43,7 +43,7 @@ def named(application: str, *queries: Iterable[bytes]) -> bytes:
 
 def write_all_kinds(folder: Path) -> None:
     """Logs of every layout, compression and damage, and a file that is none."""
-    shutil.copy(RECORDED, folder / "local-1795990145321.zstd")
+    shutil.copy(RECORDED, folder / "local-1795992606959.zstd")
     for codec, compressed in COMPRESS.items():
         suffix = f".{codec}" if codec else ""
         application = f"app-single-{codec or 'plain'}"

@@ -99,7 +99,7 @@ def test_the_tables_hold_the_same_queries_as_the_logs(spark: SparkSession, logs:
     fingerprints = {
         (row.log, row.executionId): row.fingerprint for row in Warehouse(spark, tables).current("queries").collect()
     }
-    recorded = [story for story in from_logs if story.application == "local-1795990145321"]
+    recorded = [story for story in from_logs if story.application == "local-1795992606959"]
     assert len(recorded) == 8
     assert all(fingerprints[story.application, story.execution_id] == python_fingerprint(story) for story in recorded)
 
