@@ -9,7 +9,11 @@ package io.aqeplugin.decide
 final case class JoinSaving(
     @Told(doc = "the join") joinId: String,
     @Told(doc = "whether it ran so; in mode observe it would have") applied: Boolean,
-    @Told(doc = "elapsed time; negative when the join became dearer, null when the rows of the build side are unknown", unit = "millis", kind = "number")
+    @Told(
+      doc = "elapsed time; negative when the join became dearer, null when the rows of the build side are unknown",
+      unit = "millis",
+      kind = "number"
+    )
     elapsedMillis: Option[Double],
     @Told(doc = "time of all cores, likewise", unit = "millis", kind = "number") processorMillis: Option[Double],
     @Told(doc = "bytes that shuffles did not write", unit = "bytes") shuffleBytes: Double,
