@@ -48,6 +48,9 @@ def explain(
     query: Annotated[
         int | None, typer.Option(help="Only the query with this number, Spark's SQL execution id, at once.")
     ] = None,
+    application: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only queries of this application, as several may have a number.")
+    ] = None,
     why: Annotated[
         bool,
         typer.Option("--why", help="Also sizes, price, every option not taken, flip points, wait, and filters."),
@@ -81,8 +84,10 @@ def explain(
     with SpooledTemporaryFile(_IN_MEMORY) as lines, SpooledTemporaryFile(_IN_MEMORY) as details:
         with log_progress(Console(stderr=True)) as progress:
             for found in queries_of(log, skipped.append, conf, progress.track, undecided.saw):
-                known.add(found.execution_id)
-                if query is not None and found.execution_id != query:
+                if application in (None, found.application):
+                    known.add(found.execution_id)
+                is_other = application is not None and found.application != application
+                if is_other or (query is not None and found.execution_id != query):
                     continue
                 printed += 1
                 if html is not None or not at_once:

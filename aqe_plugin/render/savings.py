@@ -22,6 +22,8 @@ _COMMAND = "aqe-plugin explain"
 _INDENT = "  "
 _LONGEST_LABEL = 40
 _LONGEST_KEYS = 120
+# A difference of fewer standard errors may be chance.
+_SURE_ERRORS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +101,11 @@ def _applied(effect: Effect, savings: Savings) -> Iterator[tuple[str, str]]:
     yield "saved", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')}"
     yield from _processor(effect, "less")
     if (measured := savings.measured) is not None:
-        millis = f"{quantity(measured.saved_millis, 'millis')} ± {quantity(measured.error_millis, 'millis')}"
+        less = "less" if measured.saved_millis >= 0 else "more"
+        millis = f"{quantity(abs(measured.saved_millis), 'millis')} ± {quantity(measured.error_millis, 'millis')}"
+        noise = ", no more than noise" if abs(measured.saved_millis) < _SURE_ERRORS * measured.error_millis else ""
         runs = f"{_number(measured.queries, 'run')} of {_number(measured.fingerprints, 'query')} that ran both ways"
-        yield "measured", f"{millis} (standard error) less than without the plugin's choices, in {runs}"
+        yield "measured", f"{millis} (standard error) {less} than without the plugin's choices, in {runs}{noise}"
     yield from _spared(effect, "checked were removed", "not")
     yield "lost", "; ".join(_lost(effect)) or "nothing that the events know of"
 
@@ -117,10 +121,9 @@ def _observed(effect: Effect) -> Iterator[tuple[str, str]]:
 
 def _processor(effect: Effect, less: str) -> Iterator[tuple[str, str]]:
     if effect.changed:
-        yield (
-            "processor",
-            f"{quantity(effect.processor_millis, 'millis')} {less} on all cores, losses taken off, predicted",
-        )
+        saved = effect.processor_millis
+        word = less if saved >= 0 else less.replace("less", "more")
+        yield "processor", f"{quantity(abs(saved), 'millis')} {word} on all cores, dearer joins taken off, predicted"
 
 
 def _spared(effect: Effect, removed: str, not_: str) -> Iterator[tuple[str, str]]:
@@ -185,8 +188,11 @@ def _noted(join: NotedJoin, savings: Savings, logs: str | None) -> str:
     }[join.why].removesuffix("; ")
     keys = shortened(visible(", ".join(join.keys)), _LONGEST_KEYS)
     where = f"query {join.execution_id}{f' of {of}' if of else ''}, {keys}"
-    command = "" if logs is None else f"\n{_COMMAND} {shlex.quote(visible(logs))} --query {join.execution_id} --why"
-    return f"{what}\n{where}{command}"
+    if logs is None:
+        return f"{what}\n{where}"
+    one = f" --application {shlex.quote(of)}" if of else ""
+    command = f"{_COMMAND} {shlex.quote(visible(logs))}{one} --query {join.execution_id} --why"
+    return f"{what}\n{where}\n{command}"
 
 
 def _number(number: int, what: str) -> str:

@@ -178,6 +178,17 @@ def test_paths_are_checked_by_their_reader_and_not_by_the_command_line() -> None
     assert [(command, option) for command, option, refuses in found if refuses] == []
 
 
+def test_explain_shows_the_queries_of_one_application(tmp_path: Path, answer: Answer) -> None:
+    for application in ("app-1", "app-2"):
+        path = write_log(tmp_path / application, query_lines(2))
+        path.write_bytes(path.read_bytes().replace(b"app-1", application.encode()))
+    ask = ("explain", str(tmp_path), "--query", "2", "--format", "json")
+    assert len(answer(*ask)[1].splitlines()) == 2
+    _, out, _ = answer(*ask, "--application", "app-2")
+    assert [json.loads(line)["application"] for line in out.splitlines()] == ["app-2"]
+    assert answer(*ask, "--application", "app-3")[0] == 4
+
+
 def test_explain_shows_one_query_alone(tmp_path: Path, answer: Answer) -> None:
     write_log(tmp_path / "app-1", query_lines(1), query_lines(2))
     _, out, _ = answer("explain", str(tmp_path), "--query", "2", "--format", "json")

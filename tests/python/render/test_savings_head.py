@@ -63,7 +63,7 @@ def test_a_history_in_both_modes_says_what_was_saved_what_would_be_and_what_was_
 GOLDEN = """
 8 queries of 1 application, 1 failed: 9 joins decided, 4 changed and 3 would be changed against Spark's own choice
   saved         10.2 s predicted by price; the queries took 9.7 s
-  processor     17.7 s less on all cores, losses taken off, predicted
+  processor     17.7 s less on all cores, dearer joins taken off, predicted
   measured      9.0 s ± 245 ms (standard error) less than without the plugin's choices, in 3 runs of 1 query that ran
                 both ways
   rows          83.5 M of 115.2 M rows (72.5 %) that filters checked were removed
@@ -72,7 +72,7 @@ GOLDEN = """
   lost          223 ms predicted by price, in 1 join; 1 filter let every row pass; 140 ms in the plugin's rules; 1
                 planned filter not found when scans ran; 1 fault of the plugin; 1 query failed
   would save    10.2 s predicted by price; the queries took 15.3 s
-  processor     18.0 s would be less on all cores, losses taken off, predicted
+  processor     18.0 s would be less on all cores, dearer joins taken off, predicted
   rows          82.9 M of 86.4 M rows (96 %) that filters would check would be removed, by estimate
   shuffles      296.2 MiB would not be written, predicted
   lost          105 ms in the plugin's rules
@@ -115,6 +115,21 @@ def test_no_line_of_words_is_wider_than_the_terminal(width: int) -> None:
 def test_the_command_that_shows_a_join_can_be_pasted() -> None:
     logs = f"/logs/{'of ' * 60}; rm -rf"
     assert f"                aqe-plugin explain '{logs}' --query 21 --why" in lines(HISTORY, logs=logs)
+
+
+def test_a_difference_that_may_be_chance_is_called_noise_and_one_to_the_worse_more() -> None:
+    runs: list[tuple[Mode, int]] = [("observe", 900), ("observe", 1100), ("apply", 800), ("apply", 1400)]
+    slower = [query(at, joined("item_sk"), mode=mode, millis=millis) for at, (mode, millis) in enumerate(runs)]
+    (measured,) = (line for line in lines(slower, width=300) if "measured" in line)
+    assert "200 ms ± " in measured
+    assert "(standard error) more than" in measured
+    assert measured.endswith(", no more than noise")
+
+
+def test_a_command_names_the_application_where_there_are_several() -> None:
+    other = replace(query(3, joined("item_sk")), application="app-2")
+    told = lines([query(3, joined("item_sk", removed=0.9)), other], logs="/logs")
+    assert any(line.strip().startswith("aqe-plugin explain /logs --application app-") for line in told)
 
 
 def test_a_query_has_a_bar_for_each_way_and_says_which_was_predicted() -> None:
