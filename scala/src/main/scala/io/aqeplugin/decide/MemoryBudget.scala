@@ -17,7 +17,7 @@ object MemoryBudget {
 
   /** Bytes that the query holds by its decision until it ends. */
   def heldBy(decision: JoinDecision, thresholds: Thresholds): Long = {
-    val option = JoinOption(decision.method.getOrElse(decision.facts.sparkMethod), decision.buildFilter)
+    val option = decision.carriedOut(withFilter = true)
     val bytes = bytesOf(decision.facts, option, thresholds)
     if (bytes >= Long.MaxValue) Long.MaxValue else bytes.toLong
   }

@@ -93,7 +93,7 @@ object WaitPrice {
   private def savingNanos(decision: JoinDecision, thresholds: Thresholds): Double = {
     val facts = decision.facts
     val model = new CostModel(facts, decision.passRate, FilterSize.of(facts.build, thresholds), thresholds)
-    val taken = JoinOption(decision.method.getOrElse(facts.sparkMethod), decision.buildFilter)
+    val taken = decision.carriedOut(withFilter = true)
     if (taken == JoinOption.ShuffledHash) 0 else model.price(JoinOption(facts.sparkMethod, withFilter = false)) - model.price(taken)
   }
 

@@ -251,10 +251,11 @@ final class QueryState(val executionId: Long) {
   def rowsLeft: Map[String, RowsLeft] = {
     val scans = startedFilters.map(of => RowsLeft.Scan(of.rows._1, of.rows._2, FilterOutcome.passed(of.outcomes)))
     val filters = filterOutcomes.filterNot(_.passesAll).groupBy(_.joinId)
+    val isSound = filterFaults == 0
     // Of rows that were not read, only a good estimate and working filters on all scans say that these left them out.
     def expected(joinId: String): Option[Long] =
       for {
-        found <- decision(joinId) if filterFaults == 0
+        found <- decision(joinId) if isSound
         probe = found.facts.probe if filters.get(joinId).exists(_.size >= probe.targets)
         source <- probe.scanRowsSource if !EstimateSource.Guesses(source)
       } yield probe.unfilteredScanRows

@@ -9,7 +9,7 @@ import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide.{FlipPoints, JoinDecision, JoinSaving}
 import io.aqeplugin.limit.LimitsOfQuery
 import io.aqeplugin.metrics.{Faults, Survivable}
-import io.aqeplugin.observe.{QueryState, QueryStates}
+import io.aqeplugin.observe.{FilterOutcome, QueryState, QueryStates}
 
 /** Closes the state of a query that has ended: records its undecided joins and the outcomes of its filters, and frees the state.
   */
@@ -29,8 +29,9 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
         val late = state.endJoins()
         late.foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         LimitsOfQuery(state).decided.foreach(DecisionLog.record(sparkContext, state, _))
-        val savings = if (failed) Nil else savingsOf(state, (decided ++ late.filter(_.buildFilter)).distinctBy(_.facts.joinId))
-        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, state.filterOutcomes, flips, savings)
+        val outcomes = state.filterOutcomes
+        val savings = if (failed) Nil else savingsOf(state, outcomes, (decided ++ late.filter(_.buildFilter)).distinctBy(_.facts.joinId))
+        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, outcomes, flips, savings)
       }
     catch {
       case Survivable(error) => Faults.note("end of query", "the query's outcome is not recorded", error)
@@ -44,9 +45,13 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
     } yield JoinFlip(decision.facts.joinId, point)
   }
 
-  private def savingsOf(state: QueryState, decisions: Seq[JoinDecision]): Seq[JoinSaving] = survivably("savings") {
+  private def savingsOf(
+      state: QueryState,
+      outcomes: Seq[FilterOutcome],
+      decisions: Seq[JoinDecision]
+  ): Seq[JoinSaving] = survivably("savings") {
     val left = state.rowsLeft
-    val working = state.filterOutcomes.filterNot(_.passesAll).map(_.joinId).toSet
+    val working = outcomes.filterNot(_.passesAll).map(_.joinId).toSet
     for {
       conf <- state.conf.toSeq
       decision <- decisions
