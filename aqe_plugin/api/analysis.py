@@ -49,5 +49,5 @@ class Analysis(Shown):
 
 
 def _table(query: QueryStory) -> Table:
-    rows = tuple(tuple(plain(cell) for cell in join_cells(join)) for join in query.joins)
+    rows = tuple(tuple(plain(cell) for cell in join_cells(join, query)) for join in query.joins)
     return Table(plain((*query_heading(query), *query_failure(query))), COLUMNS, rows, (plain(query_summary(query)),))

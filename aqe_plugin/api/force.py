@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
-from aqe_plugin.conf.keys import PREFIX, forced_joins
+from aqe_plugin.conf.keys import PREFIX
 from aqe_plugin.errors import ConfError, NotAvailableError
+from aqe_plugin.events.lines import FORCE_KEY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -17,35 +17,34 @@ if TYPE_CHECKING:
 PluginPart = Literal["plugin", "filters"]
 
 _JOIN_HINTS = MappingProxyType({"broadcast": "broadcast", "shuffled_hash": "shuffle_hash", "plain_sort_merge": "merge"})
-_FORCE_KEY = f"{PREFIX}force"
 _FOR_ALL_JOINS: Mapping[str, str] = MappingProxyType(
     {
-        _FORCE_KEY: "*=plain_sort_merge",
+        FORCE_KEY: "*=plain_sort_merge",
         # Spark plans these before the plugin decides.
         "spark.sql.autoBroadcastJoinThreshold": "-1",
         "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
     }
 )
 _PARTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"plugin": {f"{PREFIX}mode": "off"}, "filters": {_FORCE_KEY: "*=no_filter"}}
+    {"plugin": {f"{PREFIX}mode": "off"}, "filters": {FORCE_KEY: "*=no_filter"}}
 )
 _WHY_NOT_FOR_ALL = MappingProxyType(
     {
         "broadcast": "a build side may be too large. "
         "Force one join: aqe.force('broadcast', side), where side is the frame to broadcast. "
-        f"Force those whose build side fits: {_FORCE_KEY} is '*=broadcast'",
+        f"Force those whose build side fits: {FORCE_KEY} is '*=broadcast'",
         "shuffled_hash": "a build side may be too large for a task. "
         "Force one join: aqe.force('shuffled_hash', side), where side is the frame to hash. "
-        f"Force those whose build side fits: {_FORCE_KEY} is '*=shuffled_hash'",
+        f"Force those whose build side fits: {FORCE_KEY} is '*=shuffled_hash'",
         "filtered_sort_merge": "a filter is built only where it cannot change the answer. "
-        f"Force the joins that may have one: {_FORCE_KEY} is '*=filtered_sort_merge'. "
+        f"Force the joins that may have one: {FORCE_KEY} is '*=filtered_sort_merge'. "
         "Or make filters cheap: aqe.override(filter_max_pass_rate=1, cost_filter_check_nanos_per_row=0)",
     }
 )
 _WHY_NOT_FOR_ONE = MappingProxyType(
     {
         "filtered_sort_merge": "Spark has no hint for it. Force the join by the id that aqe.analyze(frame) shows: "
-        f"{_FORCE_KEY} is '<id>=filtered_sort_merge'. After aqe.force('plain_sort_merge', side) "
+        f"{FORCE_KEY} is '<id>=filtered_sort_merge'. After aqe.force('plain_sort_merge', side) "
         "the plugin still adds a filter where it pays",
     }
 )
@@ -65,18 +64,6 @@ def force_all(conf: SessionConf, strategy: str) -> ConfScope:
     if strategy in _WHY_NOT_FOR_ALL:
         raise NotAvailableError(f"{strategy!r} cannot be forced for every join: {_WHY_NOT_FOR_ALL[strategy]}.")
     return set_for_a_while(conf, _FOR_ALL_JOINS, f"force {strategy}")
-
-
-def not_forced(conf: SessionConf, decided: Collection[str]) -> str:
-    """A sentence on the joins that are forced by their ids and not among the ``decided``; empty without one."""
-    named = (join for join, _ in forced_joins(conf.get(_FORCE_KEY, None) or ""))
-    absent = [join for join in named if join != "*" and join not in decided]
-    if not absent:
-        return ""
-    ids = "this id" if len(absent) == 1 else "these ids"
-    nearest = [close for join in absent for close in get_close_matches(join, decided, n=1)]
-    meant = f" Did you mean {' and '.join(dict.fromkeys(nearest))}?" if nearest else ""
-    return f"{_FORCE_KEY} names {', '.join(absent)}: no join with {ids} was decided.{meant}"
 
 
 def switch_off(conf: SessionConf, part: str) -> ConfScope:

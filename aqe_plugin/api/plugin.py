@@ -12,7 +12,7 @@ from aqe_plugin.api.comparison import Comparison, compare
 from aqe_plugin.api.counters import Counters
 from aqe_plugin.api.decided import run_and_read
 from aqe_plugin.api.explanation import Explanation, explained
-from aqe_plugin.api.force import PluginPart, force_all, force_join, not_forced, switch_off
+from aqe_plugin.api.force import PluginPart, force_all, force_join, switch_off
 from aqe_plugin.api.session_check import Checks, join_checks, joins_not_run
 from aqe_plugin.api.session_confs import ConfScope, SessionConf, set_for_a_while
 from aqe_plugin.api.statement import query_of
@@ -20,8 +20,10 @@ from aqe_plugin.api.thresholds import SessionThresholds, conf_values
 from aqe_plugin.api.what_if import WhatIf, replayable_values, what_if
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, conf_keys, sentence
 from aqe_plugin.errors import ConfError, NotAvailableError, SessionError
+from aqe_plugin.events.lines import FORCE_KEY
 from aqe_plugin.events.model import Mode, Strategy
 from aqe_plugin.install.checks import Check, key_checks, mode_set, nothing_decided
+from aqe_plugin.install.forced_joins import not_forced
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -169,7 +171,7 @@ class AqePlugin:
         self._require_deciding(self.mode)
         queries = run_and_read(self._spark, frame)
         decided = {join.decision.join_id for query in queries for join in query.joins}
-        absent = not_forced(self._conf, decided) if queries else ""
+        absent = not_forced(self._conf.get(FORCE_KEY, None) or "", decided) if queries else ""
         ignored = (f"{check.name} = {sentence(check.found)}" for check in self.check().checks if not check.ok)
         return Analysis(" ".join((_RAN, *filter(None, (absent, *ignored)))), queries)
 

@@ -19,6 +19,7 @@ from aqe_plugin.install.chosen_jar import require_jar
 from aqe_plugin.install.health import (
     conf_checks,
     is_installed,
+    is_switched_off,
     machine_checks,
     own_session_checks,
     session_checks,
@@ -93,7 +94,7 @@ def _checks(where: ConfStore | None, machine: bool, run: bool, jar: Path | None,
     elif run:
         yield Check("session", "not run", "needs all of the above")
     if log is not None:
-        yield from log_checks(log)
+        yield from log_checks(log, where is not None and is_switched_off(where))
 
 
 def _is_of_key(failed: Check) -> bool:

@@ -19,8 +19,8 @@ from aqe_plugin.errors import EventLogError, NoDataError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.queries import QueryStory
 from aqe_plugin.events.savings import SavingsCount
-from aqe_plugin.install.log_checks import Undecided
-from aqe_plugin.logs import Skipped
+from aqe_plugin.install.log_checks import Undecided, UnmetForce
+from aqe_plugin.logs import Record, Skipped
 from aqe_plugin.logs.addresses import conf_of
 from aqe_plugin.logs.queries import queries_of
 from aqe_plugin.machine.disk import replace_file
@@ -75,15 +75,20 @@ def explain(
     skipped: list[Skipped] = []
     known: set[int] = set()
     counted = SavingsCount()
-    undecided = Undecided()
+    undecided, forced = Undecided(), UnmetForce()
     printed = 0
     stdout = stdout_console()
     conf = conf_of(hadoop_conf or [])
     at_once = output == "json" or query is not None
+
+    def saw(name: str, record: Record) -> None:
+        undecided.saw(name, record)
+        forced.saw(name, record)
+
     # The head comes first and is known last, and the rest must not wait in memory.
     with SpooledTemporaryFile(_IN_MEMORY) as lines, SpooledTemporaryFile(_IN_MEMORY) as details:
         with log_progress(Console(stderr=True)) as progress:
-            for found in queries_of(log, skipped.append, conf, progress.track, undecided.saw):
+            for found in queries_of(log, skipped.append, conf, progress.track, saw):
                 if application in (None, found.application):
                     known.add(found.execution_id)
                 is_other = application is not None and found.application != application
@@ -116,7 +121,7 @@ def explain(
     if html is not None:
         say(f"All queries with every option: {html}")
     if query is None:
-        for one in undecided.sentences():
+        for one in (*undecided.sentences(), *forced.sentences()):
             warn(one)
     _report_skipped(skipped)
 

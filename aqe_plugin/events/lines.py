@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aqe_plugin.errors import EventSchemaError
-from aqe_plugin.events.json_values import decode_text
+from aqe_plugin.events.json_values import decode, decode_text
 from aqe_plugin.events.model import (
     ExecutionEnded,
     ExecutionStarted,
@@ -22,7 +22,9 @@ from aqe_plugin.events.model import (
     PredicateInferred,
     QueryEnded,
 )
+from aqe_plugin.events.plan_digest import plan_digest
 
+FORCE_KEY = "spark.aqePlugin.force"
 SCHEMA_VERSION = 1
 OLDEST_SCHEMA_VERSION = 1
 
@@ -102,6 +104,8 @@ def parse_event(line: bytes) -> Event | None:
     if shape is EnvironmentSet:
         properties = _members(line, short_name).get("Spark Properties")
         return EnvironmentSet({k: str(v) for k, v in properties.items()} if isinstance(properties, dict) else {})
+    if shape is ExecutionStarted:
+        return _execution(line, short_name)
     if shape is ExecutorRemoved:
         return ExecutorRemoved(str(_members(line, short_name).get("Removed Reason")))
     try:
@@ -122,6 +126,18 @@ def _members(line: bytes, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise EventSchemaError(f"{name}: not valid JSON") from error
     return members
+
+
+def _execution(line: bytes, name: str) -> ExecutionStarted:
+    members = _members(line, name)
+    # Old Sparks do not tell what a session sets.
+    modified, plan = members.get("modifiedConfigs"), members.get("physicalPlanDescription")
+    force = modified.get(FORCE_KEY) if isinstance(modified, dict) else None
+    return replace(
+        decode(ExecutionStarted, {**members, "planDigest": "", "force": None}),
+        plan_digest=plan_digest(plan) if isinstance(plan, str) else "",
+        force=force if isinstance(force, str) else None,
+    )
 
 
 def _application(line: bytes, name: str) -> ApplicationStarted:

@@ -523,11 +523,18 @@ class PredicateInferred(PluginEvent):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionStarted:
-    """Spark's own event: a query began; ``description`` is what Spark's UI shows for it."""
+    """Spark's own event: a query began; ``description`` is what Spark's UI shows for it.
+
+    Attributes:
+        plan_digest: as of a query's story.
+        force: what the session, other than its application, sets ``spark.aqePlugin.force`` to; ``None`` without that.
+    """
 
     execution_id: int
     description: str
     time: int
+    plan_digest: str = ""
+    force: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from aqe_plugin.events.join_option import JoinOption, carried_out
-from aqe_plugin.events.lines import ApplicationStarted, Decided, EnvironmentSet, Event, ExecutorRemoved
+from aqe_plugin.events.lines import FORCE_KEY, ApplicationStarted, Decided, EnvironmentSet, Event, ExecutorRemoved
 from aqe_plugin.events.model import (
     ExecutionEnded,
     ExecutionStarted,
@@ -53,6 +53,14 @@ class JoinStory:
     flips: tuple[FlipPoint, ...] = ()
     saving: JoinSaving | None = None
     is_beside_others: bool = False
+
+    @property
+    def vain_millis(self) -> float | None:
+        """How long the probe side waited for a build side that it did not use; ``None`` without such a wait."""
+        wait = self.decision.facts.waiting
+        if wait is None or wait.outcome not in ("unused", "released"):
+            return None
+        return wait.waited_millis or 0.0
 
     @property
     def worked(self) -> tuple[FilterOutcome, ...]:
@@ -113,6 +121,9 @@ class QueryStory:
         log_written_millis: when the log of an application that has not ended was last written to; ``None`` for a log
             that has ended, or when nobody knows.
         decided_arm: the arm of the trial that the decisions name.
+        plan_digest: the same for queries that compute the same, in every mode; empty when the log lacks the plan.
+        force: what ``spark.aqePlugin.force`` was set to, by the session if ``session_forces``, else by its application;
+            ``None`` when the log has no such setting.
     """
 
     application: str
@@ -131,6 +142,9 @@ class QueryStory:
     last_event_millis: int = 0
     log_written_millis: int | None = None
     decided_arm: TrialArm | None = None
+    plan_digest: str = ""
+    force: str | None = None
+    session_forces: bool = False
 
     @property
     def arm(self) -> TrialArm | None:
@@ -169,10 +183,11 @@ def queries_in(
         log_written_millis: as of a :class:`QueryStory`.
     """
     queries: dict[int, _Open] = {}
-    application = ApplicationStarted(log_name, "")
+    application, force = ApplicationStarted(log_name, ""), None
 
     def story(execution_id: int, query: _Open) -> Iterator[QueryStory]:
-        return _story(execution_id, query, application, log_written_millis)
+        for found in _story(execution_id, query, application, log_written_millis):
+            yield found if found.session_forces else replace(found, force=force)
 
     for record in records:
         if isinstance(record, ApplicationStarted):
@@ -185,7 +200,9 @@ def queries_in(
             complete = _completed_by(record, queries)
             if complete is not None:
                 yield from story(record.execution_id, complete)
-        elif not isinstance(record, EnvironmentSet | ExecutorRemoved):
+        elif isinstance(record, EnvironmentSet):
+            force = record.properties.get(FORCE_KEY)
+        elif not isinstance(record, ExecutorRemoved):
             yield record
         if len(queries) > _MAX_OPEN_QUERIES:
             oldest = next(iter(queries))
@@ -219,6 +236,7 @@ def _story(
     outcomes = query.ended.outcomes if query.ended is not None else ()
     flips = (query.ended.flips if query.ended is not None else None) or ()
     savings = {one.join_id: one for one in (query.ended.savings if query.ended is not None else None) or ()}
+    started = query.started
     message = (query.spark_ended and query.spark_ended.error_message) or ""
     # Limits may have a mode of their own.
     modes = [one.mode for one in joins or limits or query.decided]
@@ -226,7 +244,7 @@ def _story(
         application=application.app_id,
         application_name=application.app_name,
         execution_id=execution_id,
-        description=query.started.description if query.started is not None else "",
+        description=started.description if started is not None else "",
         mode=modes[-1] if modes else "apply",
         duration_millis=_duration_millis(query),
         joins=beside_each_other(
@@ -248,6 +266,9 @@ def _story(
         last_event_millis=_last_event_millis(query),
         log_written_millis=log_written_millis,
         decided_arm=next((one.arm for one in query.decided if one.arm is not None), None),
+        plan_digest=started.plan_digest if started is not None else "",
+        force=started.force if started is not None else None,
+        session_forces=started is not None and started.force is not None,
     )
 
 

@@ -1,16 +1,16 @@
 """What the decisions of a history saved and what they lost, as far as its events know; the rest is not claimed.
 
 Seconds are elapsed time by the plugin's own prices, at the pass rate that a filter measured, or measured between runs
-of one fingerprint with the plugin's choices and without. Of decisions that were only observed, everything is what they
-would have saved.
+of one query with the plugin's choices and without. Of decisions that were only observed, everything is what they would
+have saved.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from aqe_plugin.events.effect import NO_SAVING, Effect, effect_of
@@ -25,23 +25,33 @@ _LEAST_RUNS = 2
 # A pass rate that is less off was estimated well.
 _LEAST_SURPRISE = 0.05
 
-WhyNoted = Literal["saving", "loss", "estimate"]
-"""Why a join is worth a look: it saved or lost most, or most rows passed its filter, or did not, unexpectedly."""
+# A shorter wait for nothing is not worth a look.
+_LEAST_WAIT_MILLIS = 100
+
+WhyNoted = Literal["saving", "loss", "wait", "estimate"]
+"""Why a join is worth a look: it saved or lost most, its probe side waited longest for nothing, or most rows passed its
+filter, or did not, unexpectedly."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSaving:
-    """The time that ``queries`` in mode apply took less than as many would have at the mean of the others.
+    """The time that ``applied_runs`` took less than as many would have at the mean of the ``observed_runs``.
 
     Attributes:
-        fingerprints: those of which joins were changed, with at least two runs in mode apply and in another mode.
+        queries: those of which joins were changed, with at least two runs in mode apply and in mode observe.
         error_millis: the standard error of ``saved_millis``.
+        first_runs: those of the runs that were the first query of their application, which is slower: a query has them
+            only where it lacks others.
+        left_out: the first runs of these queries that were not compared.
     """
 
     queries: int
-    fingerprints: int
+    observed_runs: int
+    applied_runs: int
     saved_millis: float
     error_millis: float
+    first_runs: int = 0
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,7 @@ class NotedJoin:
         option: what ran or, in mode observe, would have run, where Spark runs ``spark_strategy``.
         saved_millis: predicted; negative is a loss.
         expected: the share of rows that was expected to pass; ``passed`` the share that did, of ``rows``.
+        waited_millis: how long the probe side waited for a build side that it did not use.
     """
 
     why: WhyNoted
@@ -65,6 +76,7 @@ class NotedJoin:
     expected: float | None
     passed: float | None
     rows: int
+    waited_millis: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +105,8 @@ class Savings:
 
     Attributes:
         applied: the effect of queries in mode apply; ``observed`` of the others, had they been applied.
-        measured: ``None`` where no fingerprint ran both ways often enough.
+        unmeasured: of these, the effect of those whose query was not measured.
+        measured: ``None`` where no query ran both ways often enough.
         noted: at most one join for each reason.
         queries: those with most saved or lost by price, in the order of their numbers.
         tables: those of which filters checked most rows, most removed first.
@@ -102,6 +115,7 @@ class Savings:
     applications: int
     applied: Effect
     observed: Effect
+    unmeasured: Effect
     measured: MeasuredSaving | None
     noted: tuple[NotedJoin, ...]
     queries: tuple[QuerySaving, ...]
@@ -123,35 +137,33 @@ def savings_of(stories: Iterable[QueryStory]) -> Savings:
 
 @dataclass
 class SavingsCount:
-    """Adds up savings query by query; what it keeps grows with applications, fingerprints and tables alone."""
+    """Adds up savings query by query; what it keeps grows with applications, different queries and tables alone."""
 
     _applications: set[str] = field(default_factory=set)
     _applied: Effect = field(default_factory=Effect)
-    _observed: Effect = field(default_factory=Effect)
-    _changed: set[str] = field(default_factory=set)
-    _durations: defaultdict[str, tuple[_Durations, _Durations]] = field(
-        default_factory=lambda: defaultdict(lambda: (_Durations(), _Durations()))
-    )
-    _noted: dict[WhyNoted, tuple[float, NotedJoin]] = field(default_factory=dict)
+    _ungrouped: Effect = field(default_factory=Effect)
+    _by_query: defaultdict[tuple[str, str], _BothWays] = field(default_factory=lambda: defaultdict(_BothWays))
+    _noted: dict[WhyNoted, tuple[tuple[float, bool], NotedJoin]] = field(default_factory=dict)
     _queries: list[QuerySaving] = field(default_factory=list)
     _checked: Counter[str] = field(default_factory=Counter)
     _removed: Counter[str] = field(default_factory=Counter)
 
     def add(self, story: QueryStory) -> None:
         """Counts one query."""
-        self._applications |= {story.application} - {""}
-        effect = effect_of(story)
-        if story.mode == "apply":
+        effect, is_first = effect_of(story), story.application not in self._applications
+        self._applications.add(story.application)
+        if is_first:
+            effect = replace(effect, first_rule_millis=effect.rule_millis)
+        applied, millis = story.mode == "apply", story.succeeded_in_millis
+        if applied:
             self._applied += effect
-        else:
-            self._observed += effect
-        millis = story.succeeded_in_millis
+        if millis is not None and story.joins:
+            same = self._by_query[fingerprint(story), story.plan_digest or story.description]
+            (same.applied if applied else same.observed).add(millis, effect, is_first)
+        elif not applied:
+            self._ungrouped += effect
         if millis is None:
             return
-        if story.joins:
-            name, applied = fingerprint(story), story.mode == "apply"
-            self._durations[name][applied].add(millis)
-            self._changed |= {name} if applied and effect.changed else set()
         saving = QuerySaving(story.execution_id, story.description, story.mode, millis, effect.net_millis)
         if effect.changed:
             most = sorted([*self._queries, saving], key=lambda one: -abs(one.saved_millis))
@@ -165,13 +177,18 @@ class SavingsCount:
     def _note(self, story: QueryStory, join: JoinStory) -> None:
         decision, rows = join.decision, join.measured
         saved = (join.saving or NO_SAVING).elapsed_millis or 0.0
+        waited = join.vain_millis or 0.0
         weights: dict[WhyNoted, float] = {"saving": saved, "loss": -saved}
+        if waited >= _LEAST_WAIT_MILLIS:
+            weights["wait"] = waited
         if rows is not None and abs(decision.pass_rate - rows[1] / rows[0]) >= _LEAST_SURPRISE:
             weights["estimate"] = abs(decision.pass_rate * rows[0] - rows[1])
         for why, weight in weights.items():
-            if weight > max(0.0, self._noted[why][0] if why in self._noted else 0.0) and math.isfinite(weight):
+            # What ran says more than what would have.
+            rank = weight, story.mode == "apply"
+            if weight > 0 and math.isfinite(weight) and (why not in self._noted or rank > self._noted[why][0]):
                 self._noted[why] = (
-                    weight,
+                    rank,
                     NotedJoin(
                         why=why,
                         application=story.application,
@@ -184,21 +201,28 @@ class SavingsCount:
                         expected=decision.pass_rate if decision.build_filter else None,
                         passed=None if rows is None else rows[1] / rows[0],
                         rows=decision.facts.probe.scan_rows if rows is None else rows[0],
+                        waited_millis=waited,
                     ),
                 )
 
     def savings(self) -> Savings:
         """What was counted so far."""
         tables = [TableRows(name, rows, self._removed[name]) for name, rows in self._checked.most_common(_MOST_SHOWN)]
-        order: tuple[WhyNoted, ...] = ("estimate", "loss", "saving")
+        order: tuple[WhyNoted, ...] = ("estimate", "wait", "loss", "saving")
         # A join that is worth a look for several reasons is named once.
         found = (self._noted[why][1] for why in order if why in self._noted)
         noted = {(one.application, one.execution_id, one.keys): one for one in found}
+        compared = [(both, pair) for both in self._by_query.values() if (pair := both.compared) is not None]
+        measured = sum((both.observed.effect for both, _ in compared), Effect())
+        unmeasured = sum(
+            (both.observed.effect for both in self._by_query.values() if both.compared is None), self._ungrouped
+        )
         return Savings(
-            applications=len(self._applications),
+            applications=len(self._applications - {""}),
             applied=self._applied,
-            observed=self._observed,
-            measured=_measured(self._durations[name] for name in self._changed),
+            observed=unmeasured + measured,
+            unmeasured=unmeasured,
+            measured=_measured(compared) if compared else None,
             noted=tuple(sorted(noted.values(), key=lambda one: -order.index(one.why))),
             queries=tuple(sorted(self._queries, key=lambda one: one.execution_id)),
             tables=tuple(sorted(tables, key=lambda one: -one.removed)),
@@ -221,16 +245,49 @@ class _Durations:
         return self._squares / (self.count - 1) / self.count
 
 
-def _measured(fingerprints: Iterable[tuple[_Durations, _Durations]]) -> MeasuredSaving | None:
-    both = [(without, with_it) for without, with_it in fingerprints if min(without.count, with_it.count) >= _LEAST_RUNS]
-    if not both:
-        return None
+class _Runs:
+    """The runs of one query in one mode: all of them, and those that were not the first of their application."""
+
+    def __init__(self) -> None:
+        self.all, self.later, self.effect = _Durations(), _Durations(), Effect()
+
+    def add(self, millis: float, effect: Effect, is_first: bool) -> None:
+        self.all.add(millis)
+        if not is_first:
+            self.later.add(millis)
+        self.effect += effect
+
+
+class _BothWays:
+    """The runs of one query in mode observe and in mode apply."""
+
+    def __init__(self) -> None:
+        self.observed, self.applied = _Runs(), _Runs()
+
+    @property
+    def compared(self) -> tuple[_Durations, _Durations] | None:
+        """What can be compared, of a query of which joins were changed."""
+        later, every = (self.observed.later, self.applied.later), (self.observed.all, self.applied.all)
+        enough = (both for both in (later, every) if min(one.count for one in both) >= _LEAST_RUNS)
+        return next(enough, None) if self.applied.effect.changed else None
+
+    @property
+    def first_runs(self) -> int:
+        return sum(runs.all.count - runs.later.count for runs in (self.observed, self.applied))
+
+
+def _measured(compared: Sequence[tuple[_BothWays, tuple[_Durations, _Durations]]]) -> MeasuredSaving:
+    pairs = [pair for _, pair in compared]
     variances = (
-        with_it.count**2 * (without.variance_of_mean() + with_it.variance_of_mean()) for without, with_it in both
+        with_it.count**2 * (without.variance_of_mean() + with_it.variance_of_mean()) for without, with_it in pairs
     )
+    firsts = [(both.first_runs, pair[0] is both.observed.all) for both, pair in compared]
     return MeasuredSaving(
-        queries=sum(with_it.count for _, with_it in both),
-        fingerprints=len(both),
-        saved_millis=math.fsum(with_it.count * (without.mean - with_it.mean) for without, with_it in both),
+        queries=len(pairs),
+        observed_runs=sum(without.count for without, _ in pairs),
+        applied_runs=sum(with_it.count for _, with_it in pairs),
+        saved_millis=math.fsum(with_it.count * (without.mean - with_it.mean) for without, with_it in pairs),
         error_millis=math.sqrt(math.fsum(variances)),
+        first_runs=sum(number for number, counted in firsts if counted),
+        left_out=sum(number for number, counted in firsts if not counted),
     )

@@ -101,6 +101,17 @@ def is_installed(store: ConfStore) -> bool:
     return times_listed(read_target(store).conf) > 0
 
 
+def is_switched_off(store: ConfStore) -> bool:
+    """Whether there is a conf without the plugin, or was one with it."""
+    target = read_target(store)
+    if target.content is not None:
+        return times_listed(target.conf) == 0
+    try:
+        return bool(journal_of(store).records)
+    except (TargetError, StateError):
+        return False
+
+
 def own_session_checks() -> Iterator[Check]:
     """A session as ``configure`` makes it, in which a small join is run."""
     with TemporaryDirectory(prefix="aqe-plugin-check-") as name:

@@ -9,9 +9,10 @@ from typing import get_args
 
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
 from aqe_plugin.errors import EventLogError
-from aqe_plugin.events.lines import Decided, EnvironmentSet, ExecutorRemoved
-from aqe_plugin.events.model import JoinDecided, QueryEnded, TrialArm
+from aqe_plugin.events.lines import FORCE_KEY, Decided, EnvironmentSet, ExecutorRemoved
+from aqe_plugin.events.model import ExecutionStarted, JoinDecided, QueryEnded, TrialArm
 from aqe_plugin.install.checks import Check, nothing_decided, tried
+from aqe_plugin.install.forced_joins import not_forced
 from aqe_plugin.logs import Record, Skipped, find_event_logs, read_log
 
 _NAMES_SHOWN = 3
@@ -26,6 +27,10 @@ _ELSEWHERE = (
     f"--load-spark-defaults, by {PLUGINS_KEY} of its own, or by another SPARK_CONF_DIR"
 )
 
+_NOT_HERE = (
+    "it did not load the plugin, and neither does the conf that is checked: the plugin is not switched on there "
+    "(aqe-plugin install does that)"
+)
 # The reason of Spark is "Unable to create executor due to io.aqeplugin.AqePlugin".
 _NO_JAR = (
     f"its executors did not start, because they have no {PLUGIN_CLASS}: the jar is on the driver's class path alone. "
@@ -33,16 +38,27 @@ _NO_JAR = (
 )
 
 
-def log_checks(log: Path) -> Iterator[Check]:
-    """Whether an event log, or a folder of logs, can be read, and each application in it loaded the plugin."""
-    undecided = Undecided()
-    readable = event_log("event log", log, undecided.saw)
+def log_checks(log: Path, switched_off: bool = False) -> Iterator[Check]:
+    """Whether an event log, or a folder of logs, can be read, and each application in it loaded the plugin.
+
+    Args:
+        switched_off: the conf that is checked is known to lack the plugin, so an application need not load it.
+    """
+    undecided, forced = Undecided(switched_off), UnmetForce()
+
+    def saw(name: str, record: Record) -> None:
+        undecided.saw(name, record)
+        forced.saw(name, record)
+
+    readable = event_log("event log", log, saw)
     yield readable
     if readable.ok:
-        sentences = undecided.sentences()
-        yield from (Check("application", "failed", one) for one in sentences)
-        if not sentences:
+        found = undecided.by_reason()
+        for why, names in found.items():
+            yield Check("application", "remark" if why == _NOT_HERE else "failed", _sentence(names, why))
+        if not found:
             yield Check("application", "ok", f"{log}: loaded the plugin")
+        yield from (Check("force", "remark", one) for one in forced.sentences())
 
 
 def event_log(name: str, path: Path, see: Callable[[str, Record], object] = lambda log, record: None) -> Check:
@@ -76,9 +92,11 @@ def _read_event_log(path: Path, see: Callable[[str, Record], object]) -> str:
     return f"{readable} readable, {of} in {'it' if readable == 1 else 'them'}{tried}{left_out}"
 
 
-def why_undecided(conf: Mapping[str, str]) -> str:
+def why_undecided(conf: Mapping[str, str], switched_off: bool = False) -> str:
     """Why an application that started with this conf decides no join; empty when the conf does not say."""
     if PLUGIN_CLASS not in entries_of(conf.get(PLUGINS_KEY)):
+        if switched_off:
+            return _NOT_HERE
         found = f"{PLUGINS_KEY} = {conf[PLUGINS_KEY]}" if conf.get(PLUGINS_KEY) else f"no {PLUGINS_KEY}"
         in_cluster = conf.get("spark.kubernetes.submitInDriver", "").lower() == "true"
         return f"it did not load the plugin (it has {found}): {_ON_KUBERNETES if in_cluster else _ELSEWHERE}"
@@ -95,7 +113,8 @@ def why_undecided(conf: Mapping[str, str]) -> str:
 class Undecided:
     """The applications that decided nothing, or could run nothing, as far as their logs say why."""
 
-    def __init__(self) -> None:
+    def __init__(self, switched_off: bool = False) -> None:
+        self._switched_off = switched_off
         self._whys: dict[str, str] = {}
         self._without_executors: set[str] = set()
 
@@ -107,15 +126,49 @@ class Undecided:
             self._whys[name] = ""
         elif isinstance(record, EnvironmentSet):
             # Spark writes it again when a job adds a jar.
-            self._whys.setdefault(name, why_undecided(record.properties))
+            self._whys.setdefault(name, why_undecided(record.properties, self._switched_off))
 
     def sentences(self) -> list[str]:
         """One for each reason, with the names of the applications."""
+        return [_sentence(names, why) for why, names in self.by_reason().items()]
+
+    def by_reason(self) -> dict[str, list[str]]:
+        """The names of the applications by the reason."""
         named: dict[str, list[str]] = {}
         for name, why in self._whys.items():
             if why := _NO_JAR if name in self._without_executors else why:
                 named.setdefault(why, []).append(name)
-        return [f"{_listed(names)}: {why.rstrip('.')}." for why, names in named.items()]
+        return named
+
+
+class UnmetForce:
+    """What ``spark.aqePlugin.force`` names, in the conf of an application or of its sessions, and no query joined."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, dict[str, None]] = {}
+        self._decided: dict[str, set[str]] = {}
+
+    def saw(self, name: str, record: Record) -> None:
+        """Notes what a record says of the application whose log has this name."""
+        if isinstance(record, JoinDecided):
+            self._decided.setdefault(name, set()).add(record.decision.join_id)
+        value = record.properties.get(FORCE_KEY) if isinstance(record, EnvironmentSet) else None
+        value = record.force if isinstance(record, ExecutionStarted) else value
+        if value:
+            self._values.setdefault(name, {})[value] = None
+
+    def sentences(self) -> list[str]:
+        """One for each value that names what no query of the application joined; none where no join was decided."""
+        named: dict[str, list[str]] = {}
+        for name, values in self._values.items():
+            if decided := self._decided.get(name):
+                for unmet in filter(None, (not_forced(value, decided) for value in values)):
+                    named.setdefault(unmet, []).append(name)
+        return [_sentence(names, unmet) for unmet, names in named.items()]
+
+
+def _sentence(names: Sequence[str], what: str) -> str:
+    return f"{_listed(names)}: {what.rstrip('.')}."
 
 
 def _listed(names: Sequence[str]) -> str:

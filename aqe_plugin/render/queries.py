@@ -51,7 +51,7 @@ def plain_lines(query: QueryStory) -> list[str]:
     """What :func:`query_table` shows, for files and pipes: no line is wrapped."""
     lines = plain((*query_heading(query), *query_failure(query), ("\n", ""), *query_summary(query))).splitlines()
     for join in query.joins:
-        facts, *rest = (plain(cell).splitlines() for cell in join_cells(join))
+        facts, *rest = (plain(cell).splitlines() for cell in join_cells(join, query))
         lines += _indented(2, facts)
         lines += (line for cell in rest for line in _indented(4, cell))
     return [*lines, *plain((*limit_lines(query), *predicate_lines(query))).splitlines()]
@@ -61,7 +61,7 @@ class _Joins:
     """The joins of a query, in the layout that fits the terminal."""
 
     def __init__(self, query: QueryStory) -> None:
-        self._cells = [join_cells(join) for join in query.joins]
+        self._cells = [join_cells(join, query) for join in query.joins]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         if options.max_width < _TABLE_WIDTH:

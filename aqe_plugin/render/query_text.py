@@ -27,9 +27,11 @@ from aqe_plugin.events.describe import (
     reason_words,
 )
 from aqe_plugin.events.join_option import carried_out
-from aqe_plugin.events.model import LimitDecided, PredicateInferred, QueryEnded
+from aqe_plugin.events.lines import FORCE_KEY
+from aqe_plugin.events.model import JoinDecision, LimitDecided, PredicateInferred, QueryEnded
 from aqe_plugin.events.quantities import quantity
 from aqe_plugin.events.queries import JoinStory, QueryStory
+from aqe_plugin.install.forced_joins import entry_for
 from aqe_plugin.render.terminal import visible
 
 Segments = tuple[tuple[str, str], ...]
@@ -100,6 +102,8 @@ def _effect_of_filters(query: QueryStory) -> Segments:
     ended = query.ended
     if ended is None:
         return ((": no outcome yet", "yellow"),)
+    if not (ended.planned or ended.applied or ended.outcomes):
+        return ()
     removed = sum(outcome.rows_removed for outcome in ended.outcomes)
     missed = ended.planned - ended.applied
     found = f": {ended.applied:,} filter{'' if ended.applied == 1 else 's'}, {quantity(removed, 'rows')} removed"
@@ -167,7 +171,11 @@ def _why(join: JoinStory, query: QueryStory) -> str:
     if plain_choice == of_spark and decision.choice != "leave_to_spark" and not decision.build_filter:
         reasons = [decision.filter_reason]
     words = [reason_words(reason) for reason in reasons]
-    return visible("; ".join([*words, *([describe_filtering(join, query.mode)] if decision.build_filter else [])]))
+    if decision.build_filter:
+        words.append(describe_filtering(join, query.mode))
+    if join.vain_millis:
+        words.append(f"waited {quantity(join.vain_millis, 'millis')} for nothing")
+    return visible("; ".join(words))
 
 
 def _limit_row(limit: LimitDecided) -> tuple[str, str, str, str]:
@@ -185,11 +193,11 @@ def _from_what(predicate: PredicateInferred) -> str:
     return describe_predicate(predicate).rpartition(", from ")[2]
 
 
-def join_cells(join: JoinStory) -> tuple[Segments, Segments, Segments]:
-    """The cells below :data:`COLUMNS` for one join."""
+def join_cells(join: JoinStory, query: QueryStory) -> tuple[Segments, Segments, Segments]:
+    """The cells below :data:`COLUMNS` for one join of ``query``."""
     facts = visible(describe_join(join.decision.facts)).replace("; ", "\n")
     named = (f"\nid {visible(join.decision.join_id)}", "dim")
-    return ((facts, ""), named), _choice_cell(join), _filter_cell(join)
+    return ((facts, ""), named), _choice_cell(join, query), _filter_cell(join)
 
 
 def query_summary(query: QueryStory) -> Segments:
@@ -233,21 +241,33 @@ def _counted(number: int, what: str) -> tuple[str, ...]:
     return (f"{number:,} {what}{'' if number == 1 else 's'}",) if number else ()
 
 
+_FORCED = "FORCED"
 # The nearest; the others are in the event.
 _FLIPS_SHOWN = 3
 
 
-def _choice_cell(join: JoinStory) -> Segments:
+def _choice_cell(join: JoinStory, query: QueryStory) -> Segments:
     decision = join.decision
     cell = [
         (describe_choice(decision), _STYLES[decision.choice]),
         (f"\n{visible(describe_reason(decision.reason))}", ""),
     ]
+    if forced := _forced_by(decision, query):
+        cell.append((f"\n{visible(forced)}", "yellow"))
     if price := describe_price(decision):
         cell.append((f"\n{price}", ""))
     cell.extend((f"\n{visible(option)}", "dim") for option in options_not_taken(decision))
     cell.extend((f"\nwith {visible(describe_flip(flip))}", "dim") for flip in join.flips[:_FLIPS_SHOWN])
     return tuple(cell)
+
+
+def _forced_by(decision: JoinDecision, query: QueryStory) -> str:
+    """The entry that forces the join, and who set it; empty when it is not forced, or the log does not say by what."""
+    wait = decision.facts.waiting
+    reasons = (decision.reason, decision.filter_reason, *((wait.reason,) if wait is not None else ()))
+    entry = entry_for(query.force or "", decision.join_id) if any(one.code == _FORCED for one in reasons) else ""
+    who = "the query's session" if query.session_forces else "the application's conf"
+    return f"forced by {who}: {FORCE_KEY} has {entry}" if entry else ""
 
 
 def _filter_cell(join: JoinStory) -> Segments:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from aqe_plugin.events.describe import describe_in_place_of
 from aqe_plugin.events.effect import Effect
 from aqe_plugin.events.quantities import count, quantities, quantity
-from aqe_plugin.events.savings import NotedJoin, QuerySaving, Savings, TableRows
+from aqe_plugin.events.savings import MeasuredSaving, NotedJoin, QuerySaving, Savings, TableRows
 from aqe_plugin.render.html import Bars
 from aqe_plugin.render.query_text import Segments, shortened
 from aqe_plugin.render.terminal import visible
@@ -24,6 +24,8 @@ _LONGEST_LABEL = 40
 _LONGEST_KEYS = 120
 # A difference of fewer standard errors may be chance.
 _SURE_ERRORS = 2
+# Less is not worth an explanation.
+_LONG_LOADING_MILLIS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def head_of(savings: Savings, logs: str | None = None) -> Head:
     decided = f"{_number(total.joins, 'join')} decided, {_changed(savings)} against Spark's own choice"
     rows = [
         *(_applied(savings.applied, savings) if savings.applied.queries else ()),
-        *(_observed(savings.observed) if savings.observed.queries else ()),
+        *(_observed(savings) if savings.unmeasured.queries else ()),
         *((_NOTED if at == 0 else "", _noted(join, savings, logs)) for at, join in enumerate(savings.noted)),
     ]
     return Head(f"{_number(total.queries, 'query')}{of}{failed}: {decided}", tuple(rows))
@@ -104,14 +106,27 @@ def _applied(effect: Effect, savings: Savings) -> Iterator[tuple[str, str]]:
         less = "less" if measured.saved_millis >= 0 else "more"
         millis = f"{quantity(abs(measured.saved_millis), 'millis')} ± {quantity(measured.error_millis, 'millis')}"
         noise = ", no more than noise" if abs(measured.saved_millis) < _SURE_ERRORS * measured.error_millis else ""
-        runs = f"{_number(measured.queries, 'run')} of {_number(measured.fingerprints, 'query')} that ran both ways"
-        yield "measured", f"{millis} (standard error) {less} than without the plugin's choices, in {runs}{noise}"
+        than = f"(standard error) {less} than without the plugin's choices"
+        yield "measured", f"{millis} {than}{noise}; {_runs(measured)}"
     yield from _spared(effect, "checked were removed", "not")
     yield "lost", "; ".join(_lost(effect)) or "nothing that the events know of"
 
 
-def _observed(effect: Effect) -> Iterator[tuple[str, str]]:
-    yield "would save", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')}"
+def _runs(measured: MeasuredSaving) -> str:
+    """What was compared: ``on 3 queries, 4 runs in observe and 4 in apply``."""
+    on = f"on {_number(measured.queries, 'query')}, {_number(measured.observed_runs, 'run')} in observe"
+    runs = f"{on} and {measured.applied_runs:,} in apply"
+    if measured.first_runs:
+        runs += f", {measured.first_runs:,} of them the first of an application, which is slower"
+    if measured.left_out:
+        runs += f"; {_number(measured.left_out, 'first run')} of an application left out"
+    return runs
+
+
+def _observed(savings: Savings) -> Iterator[tuple[str, str]]:
+    effect = savings.unmeasured
+    others = "" if effect.queries == savings.observed.queries else "; without the queries measured above"
+    yield "would save", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')}{others}"
     yield from _processor(effect, "would be less")
     yield from _spared(effect, "would check would be removed, by estimate", "would not be")
     lost = "; ".join(_lost(effect))
@@ -163,7 +178,10 @@ def _lost(effect: Effect) -> Iterator[str]:
     if effect.idle_filters:
         yield f"{_number(effect.idle_filters, 'filter')} let every row pass"
     if effect.rule_millis:
-        yield f"{quantity(effect.rule_millis, 'millis')} in the plugin's rules"
+        first, in_all = quantities(effect.first_rule_millis, effect.rule_millis, "millis")
+        loading = f", {first} of it in first queries of applications, which load classes"
+        is_loading = effect.first_rule_millis >= max(_LONG_LOADING_MILLIS, effect.rule_millis / 2)
+        yield f"{in_all} in the plugin's rules{loading if is_loading else ''}"
     if effect.missing:
         yield f"{_number(effect.missing, 'planned filter')} not found when scans ran"
     if effect.errors:
@@ -184,6 +202,8 @@ def _noted(join: NotedJoin, savings: Savings, logs: str | None) -> str:
     what = {
         "saving": f"largest saving, {change}: {'would save' if is_observed else 'saved'} {millis}, predicted",
         "loss": f"largest loss, {change}: {'would cost' if is_observed else 'cost'} {millis} more, predicted; {passes}",
+        "wait": f"longest wait for nothing: its probe side waited {quantity(join.waited_millis, 'millis')} for a build "
+        "side that it did not use",
         "estimate": f"furthest from its estimate: {passes}",
     }[join.why].removesuffix("; ")
     keys = shortened(visible(", ".join(join.keys)), _LONGEST_KEYS)

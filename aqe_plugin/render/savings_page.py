@@ -44,7 +44,7 @@ def plots_html(savings: Savings) -> str:
 def query_details(query: QueryStory) -> str:
     """A query to be opened, in it a line for each join, limit and predicate, and below it why, to be opened too."""
     short = table(ROW_COLUMNS, [(chosen, what, why) for chosen, _, what, why in rows_of(query)])
-    joins = [tuple(plain(cell) for cell in join_cells(join)) for join in query.joins]
+    joins = [tuple(plain(cell) for cell in join_cells(join, query)) for join in query.joins]
     others = plain((*limit_lines(query), *predicate_lines(query)))
     why = f"{table(COLUMNS, joins) if joins else ''}<p>{shown(plain(query_summary(query)))}</p><p>{shown(others)}</p>"
     return (

@@ -222,14 +222,16 @@ APPLICATION_START = spark_line(
 FOREIGN_LINE = spark_line("SparkListenerJobStart", **{"Job ID": 3, "Submission Time": 5})
 
 
-def started(execution_id: int = 7, description: str = "q93") -> bytes:
+def started(execution_id: int = 7, description: str = "q93", plan: str = "", force: str = "") -> bytes:
+    """``force``: what the session sets for it."""
     return spark_line(
         "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart",
         executionId=execution_id,
         rootExecutionId=execution_id,
         description=description,
         details="",
-        physicalPlanDescription="== Physical Plan ==",
+        physicalPlanDescription=plan,
+        modifiedConfigs={"spark.aqePlugin.force": force} if force else {},
         sparkPlanInfo={},
         time=1_700_000_000_000,
     )

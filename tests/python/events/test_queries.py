@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqe_plugin.events.lines import Event, parse_event
+from aqe_plugin.events.lines import EnvironmentSet, Event, parse_event
 from aqe_plugin.events.queries import QueryStory, queries_in
 from samples import (
     APPLICATION_START,
@@ -41,6 +41,16 @@ def test_a_query_has_its_description_decision_filters_and_outcome() -> None:
     assert (join.decision, join.outcomes) == (DECISION, (OUTCOME,))
     assert query.ended == ended()
     assert query.error is None
+
+
+def test_a_query_knows_what_forces_its_joins_and_whether_its_session_set_that() -> None:
+    conf = EnvironmentSet({"spark.aqePlugin.force": "*=no_filter"})
+    of_application, of_session = events(*query_lines(7)), events(started(8, force="*=filter"), *query_lines(8)[1:])
+    first, second = queries_in([conf, *of_application, *of_session], "log-name")
+    assert (first.force, first.session_forces) == ("*=no_filter", False)
+    assert (second.force, second.session_forces) == ("*=filter", True)
+    (free,) = queries_in(of_application, "log-name")
+    assert free.force is None
 
 
 def test_a_query_knows_its_applications_start_its_newest_event_and_when_its_log_was_written() -> None:

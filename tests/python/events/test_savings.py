@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, astuple, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aqe_plugin.events.effect import Effect, effect_of
-from aqe_plugin.events.model import FilterOutcome, JoinDecision, JoinSaving, Mode, WaitDecision
+from aqe_plugin.events.model import FilterOutcome, JoinDecision, JoinSaving, Mode, WaitDecision, WaitEnd
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.events.savings import MeasuredSaving, Savings, savings_of
 from aqe_plugin.logs.queries import read_queries
@@ -102,16 +103,47 @@ def runs(mode: Mode, *millis: int) -> list[QueryStory]:
 
 
 def test_a_measured_saving_is_the_difference_of_means_with_its_standard_error() -> None:
-    savings = savings_of([*runs("observe", 900, 1100, 1000), *runs("apply", 500, 700)])
+    savings = savings_of([story(), *runs("observe", 900, 1100, 1000), *runs("apply", 500, 700)])
     # Variances of the means: 100 ** 2 / 3 and 141.4 ** 2 / 2.
     assert savings.measured is not None
-    assert replace(savings.measured, error_millis=0) == MeasuredSaving(2, 1, 800, 0)
+    assert replace(savings.measured, error_millis=0) == MeasuredSaving(1, 3, 2, 800, 0, left_out=1)
     assert savings.measured.error_millis == pytest.approx(2 * math.sqrt(10_000 / 3 + 10_000))
 
 
 @pytest.mark.parametrize("observed", [(), (900,)])
 def test_one_run_without_the_plugins_choices_measures_nothing(observed: tuple[int, ...]) -> None:
     assert savings_of([*runs("observe", *observed), *runs("apply", 500, 700)]).measured is None
+
+
+def test_the_first_query_of_an_application_is_compared_only_where_there_are_no_others() -> None:
+    error: Any = pytest.approx(2 * math.sqrt(20_000))
+    first = [story(mode="observe", millis=9000), replace(story(millis=8000), application="app-2")]
+    found = savings_of([*first, *runs("observe", 900, 1100), *runs("apply", 500, 700)]).measured
+    assert found == MeasuredSaving(1, 2, 2, 800, error, left_out=2)
+    jobs = [
+        replace(one, application=f"app-{at}")
+        for at, one in enumerate([*runs("observe", 900, 1100), *runs("apply", 500, 700)])
+    ]
+    assert savings_of(jobs).measured == MeasuredSaving(1, 2, 2, 800, error, first_runs=4)
+
+
+@pytest.mark.parametrize(("digest", "description"), [("f00d", "q93"), ("", "q50")])
+def test_queries_that_join_the_same_and_compute_something_else_are_not_compared(digest: str, description: str) -> None:
+    observed = [replace(one, plan_digest=digest, description=description) for one in runs("observe", 900, 1100, 1000)]
+    assert savings_of([*observed, *runs("apply", 500, 700, 600)]).measured is None
+
+
+def test_a_query_whose_plan_is_known_is_the_same_by_any_other_name() -> None:
+    both = [*runs("observe", 900, 1100, 1000), *runs("apply", 500, 700)]
+    named = [replace(one, description=f"run {at}", plan_digest="f00d") for at, one in enumerate(both)]
+    assert savings_of(named).measured is not None
+
+
+def test_what_a_measured_query_would_have_saved_is_not_predicted_as_well() -> None:
+    other = replace(story(mode="observe"), plan_digest="f00d")
+    savings = savings_of([*runs("observe", 900, 1100, 1000), *runs("apply", 500, 700), other])
+    assert (savings.observed.changed, savings.unmeasured.changed) == (4, 1)
+    assert savings_of([*runs("observe", 900), *runs("apply", 500)]).unmeasured.changed == 1
 
 
 def test_where_no_join_was_changed_a_difference_of_times_is_no_saving() -> None:
@@ -147,6 +179,24 @@ def test_the_join_that_was_furthest_from_its_estimate_is_worth_a_look_unless_it_
     assert [(one.why, one.execution_id) for one in found] == [("saving", 1), ("estimate", 2)]
 
 
+def test_the_longest_wait_for_nothing_is_worth_a_look() -> None:
+    def waited(millis: float, outcome: WaitEnd) -> JoinDecision:
+        assert FACTS.waiting is not None
+        wait = replace(FACTS.waiting, outcome=outcome, waited_millis=millis)
+        return replace(DECISION, facts=replace(FACTS, waiting=wait))
+
+    ends: list[tuple[float, WaitEnd]] = [(900.0, "used"), (99.0, "unused"), (400.0, "released"), (300.0, "unused")]
+    stories = [story(decision=waited(*end), saving=None, number=at) for at, end in enumerate(ends)]
+    assert [(one.why, one.execution_id, one.waited_millis) for one in savings_of(stories).noted] == [("wait", 2, 400.0)]
+    assert savings_of(stories[:2]).noted == ()
+
+
+def test_time_in_rules_knows_that_of_first_queries() -> None:
+    elsewhere = replace(story(), application="app-2")
+    effect = savings_of([*runs("apply", 500, 700), elsewhere]).applied
+    assert (effect.rule_millis, effect.first_rule_millis) == (3 * 35, 2 * 35)
+
+
 def test_lists_are_bounded_and_hold_what_counts_most() -> None:
     stories = [story(replace(OUTCOME, table=f"t{at}", rows_in=at + 1, rows_out=0), number=at) for at in range(100)]
     savings = savings_of(stories)
@@ -173,8 +223,11 @@ STORIES = st.builds(
 def test_savings_do_not_depend_on_the_order_of_queries(stories: list[QueryStory]) -> None:
     first = savings_of(stories)
     second = savings_of(sorted(stories, key=lambda one: (one.duration_millis, one.execution_id)))
-    assert astuple(second.applied) == pytest.approx(astuple(first.applied))
-    assert astuple(second.observed) == pytest.approx(astuple(first.observed))
+    for one, other in ((first.applied, second.applied), (first.observed, second.observed)):
+        # Which query came first is a matter of order.
+        without = (replace(effect, first_rule_millis=0) for effect in (one, other))
+        first_one, second_one = map(astuple, without)
+        assert first_one == pytest.approx(second_one)
 
 
 @given(st.from_type(QueryStory))
@@ -196,4 +249,4 @@ def test_a_log_of_a_real_run_has_savings() -> None:
     assert applied.saved_millis == pytest.approx(156_083, rel=1e-3)
     assert applied.processor_millis == pytest.approx(313_704, rel=1e-3)
     assert savings.tables[0].table == "store_sales"
-    assert [one.why for one in savings.noted] == ["saving", "estimate"]
+    assert [one.why for one in savings.noted] == ["saving", "wait", "estimate"]

@@ -12,10 +12,11 @@ import pytest
 from aqe_plugin.conf.keys import PLUGIN_CLASS
 from aqe_plugin.conf.stores.file_store import FileStore
 from aqe_plugin.conf.stores.locate import read_target
+from aqe_plugin.install.forced_joins import not_forced
 from aqe_plugin.install.log_checks import why_undecided
 from aqe_plugin.machine.pyspark import import_pyspark
 from commands import Answer
-from samples import LOG_START, OUTCOME, decided, ended, line
+from samples import LOG_START, OUTCOME, decided, ended, line, over, started
 
 LOADED = {"spark.plugins": f"com.acme.P, {PLUGIN_CLASS}", "spark.sql.extensions": "io.aqeplugin.plugin.AqeExtensions"}
 IN_DRIVER = {"spark.master": "k8s://https://cluster", "spark.kubernetes.submitInDriver": "true"}
@@ -75,6 +76,51 @@ def test_all_applications_that_decided_nothing_are_named_also_beside_others_that
     assert (code, [one for one in told if one not in err]) == (0, []), err
     # What a session of it switched on decides.
     assert "g:" not in err
+
+
+def test_where_the_plugin_was_taken_out_an_application_without_it_is_no_fault(tmp_path: Path, answer: Answer) -> None:
+    logs, conf = tmp_path / "logs", tmp_path / "spark-defaults.conf"
+    logs.mkdir()
+    (logs / "a").write_bytes(LOG_START + environment({}))
+    (logs / "b").write_bytes(LOG_START + environment(LOADED | {"spark.aqePlugin.mode": "off"}))
+
+    def checked() -> tuple[int, list[str]]:
+        code, out, _ = answer("check", "--target", str(conf), "--event-log", str(logs))
+        return code, [line for line in out.splitlines() if "application" in line]
+
+    answer("install", "--target", str(conf), "--mode", "observe", "--yes")
+    assert checked()[1][0].startswith("failed  application a: it did not load the plugin (it has no spark.plugins)")
+    answer("uninstall", "--target", str(conf), "--yes")
+    code, (left, off) = checked()
+    assert left.startswith(
+        "remark  application a: it did not load the plugin, and neither does the conf that is checked"
+    )
+    assert (code, off.startswith("failed  application b: it started with")) == (3, True)
+    (logs / "b").unlink()
+    assert checked()[0] == 0
+
+
+@pytest.mark.parametrize("by_session", [True, False])
+def test_an_id_that_is_forced_and_that_no_query_joined_is_named_with_those_there_are(
+    tmp_path: Path, answer: Answer, by_session: bool
+) -> None:
+    value = "j2=broadcast;j1=no_filter;*=filter"
+    conf = environment(LOADED | ({} if by_session else {"spark.aqePlugin.force": value}))
+    start = started(force=value if by_session else "")
+    (tmp_path / "app-1").write_bytes(LOG_START + conf + start + line(decided()) + over() + line(ended()))
+    told = "app-1: spark.aqePlugin.force names j2: no join with this id was decided. Ids that were decided: j1."
+    code, _, err = answer("explain", str(tmp_path))
+    assert (code, told in " ".join(err.split())) == (0, True), err
+    code, out, _ = answer("check", "--target", str(tmp_path / "conf"), "--event-log", str(tmp_path))
+    assert f"remark  force     {told}" in out
+
+
+def test_of_many_ids_the_nearest_are_named_first() -> None:
+    decided = [f"inner:{one}=d_date_sk" for one in ("ss_sold_date_sk", "sr_returned_date_sk", "a", "b", "c")]
+    told = not_forced("inner:ss_sold_date=d_date_sk=broadcast", decided)
+    assert " decided, the nearest first: inner:ss_sold_date_sk=d_date_sk, inner:" in told
+    assert told.endswith(" and 2 more.")
+    assert not_forced("*=broadcast;inner:a=d_date_sk=filter", decided) == ""
 
 
 def test_an_application_whose_executors_lack_the_jar_is_named_although_its_driver_decided(

@@ -15,10 +15,11 @@ from aqe_plugin.events.describe import describe_estimate, reason_meanings
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import FilterOutcome, Mode, Reason, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
-from aqe_plugin.render.queries import query_lines, query_table
+from aqe_plugin.render.queries import plain_lines, query_lines, query_table
 from aqe_plugin.render.query_text import plain, shortened
 from samples import (
     DECISION,
+    FACTS,
     OUTCOME,
     PASSED_ALL,
     PLANNED,
@@ -100,6 +101,37 @@ def test_in_short_a_join_says_in_words_why_it_is_not_changed() -> None:
     assert join.endswith(f"  {reason_meanings()['NO_TARGET_SCAN']}")
     left = replace(unwanted, choice="leave_to_spark", reason=Reason("HINT", None, None, "", ""))
     assert lines(replace(story(), joins=(JoinStory(left, (), ()),)))[1].endswith(f"  {reason_meanings()['HINT']}")
+
+
+def test_in_short_a_query_without_filters_has_no_count_of_them() -> None:
+    over = replace(ended(outcomes=()), planned=0, applied=0)
+    shown = replace(story(), mode="observe", ended=over)
+    assert lines(shown)[0] == "query 7  3.4 s  q93  [observe: no join changed]  app-1"
+
+
+def test_in_short_a_wait_for_nothing_stands_in_the_line_of_its_join() -> None:
+    assert FACTS.waiting is not None
+    wait = replace(FACTS.waiting, outcome="released", waited_millis=61_000.0)
+    join = JoinStory(replace(DECISION, facts=replace(FACTS, waiting=wait)), (PLANNED,), (OUTCOME,))
+    assert lines(replace(story(), joins=(join,)))[1].endswith(
+        "filter removed 96 % of 28.8 M rows; waited 61.0 s for nothing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("force", "by_session", "told"),
+    [
+        ("*=filter; j1=broadcast+filter", True, "forced by the query's session: {key} has j1=broadcast+filter"),
+        ("j2=filter;*=no_filter", False, "forced by the application's conf: {key} has *=no_filter"),
+    ],
+)
+def test_a_forced_join_says_who_forced_it_by_what(force: str, by_session: bool, told: str) -> None:
+    key = "spark.aqePlugin.force"
+    forced = replace(DECISION, filter_reason=Reason("FORCED", None, None, "", key))
+    shown = replace(story(), joins=(JoinStory(forced, (), ()),), force=force, session_forces=by_session)
+    assert told.format(key=key) in "\n".join(plain_lines(shown))
+    assert "forced by" not in "\n".join(plain_lines(replace(shown, force=None)))
+    assert "forced by" not in "\n".join(plain_lines(replace(shown, joins=(JoinStory(DECISION, (), ()),))))
 
 
 def test_in_short_another_method_has_its_reason_and_the_effect_of_its_filter() -> None:

@@ -26,7 +26,9 @@ DEARER = JoinSaving(FACTS.join_id, True, -223.0, -300.0, 2.1 * MEGABYTE, 0.0)
 def query(number: int, *joins: JoinStory, mode: Mode = "apply", millis: int = 3400) -> QueryStory:
     outcomes = tuple(one for join in joins for one in join.outcomes)
     over = replace(ended(number, outcomes), duration_millis=millis)
-    return QueryStory("app-1", "nightly", number, f"q{number}", mode, millis, joins, over, None)
+    return QueryStory(
+        "app-1", "nightly", number, f"q{number}", mode, millis, joins, over, None, plan_digest="c0de" if joins else ""
+    )
 
 
 def joined(column: str, removed: float = 0.96) -> JoinStory:
@@ -56,7 +58,7 @@ def lines(stories: list[QueryStory], width: int = 120, logs: str | None = "/logs
     return [plain(line).rstrip() for line in head_lines(head_of(savings_of(stories), logs), width)]
 
 
-def test_a_history_in_both_modes_says_what_was_saved_what_would_be_and_what_was_lost() -> None:
+def test_a_history_in_both_modes_says_what_was_saved_and_measured_and_what_was_lost() -> None:
     assert lines(HISTORY) == [*GOLDEN.strip("\n").split("\n"), ""]
 
 
@@ -64,26 +66,30 @@ GOLDEN = """
 8 queries of 1 application, 1 failed: 9 joins decided, 4 changed and 3 would be changed against Spark's own choice
   saved         10.2 s predicted by price; the queries took 9.7 s
   processor     17.7 s less on all cores, dearer joins taken off, predicted
-  measured      9.0 s ± 245 ms (standard error) less than without the plugin's choices, in 3 runs of 1 query that ran
-                both ways
+  measured      9.2 s ± 229 ms (standard error) less than without the plugin's choices; on 1 query, 2 runs in observe
+                and 3 in apply; 1 first run of an application left out
   rows          83.5 M of 115.2 M rows (72.5 %) that filters checked were removed
   shuffles      298.3 MiB not written, predicted
   reads         1,900 of 2,000 files below limits not read
   lost          223 ms predicted by price, in 1 join; 1 filter let every row pass; 140 ms in the plugin's rules; 1
                 planned filter not found when scans ran; 1 fault of the plugin; 1 query failed
-  would save    10.2 s predicted by price; the queries took 15.3 s
-  processor     18.0 s would be less on all cores, dearer joins taken off, predicted
-  rows          82.9 M of 86.4 M rows (96 %) that filters would check would be removed, by estimate
-  shuffles      296.2 MiB would not be written, predicted
-  lost          105 ms in the plugin's rules
-  worth a look  largest saving, filtered sort-merge in place of Spark's sort-merge: would save 3.4 s, predicted
-                query 0, store_sales.item_sk = dim.item_sk
-                aqe-plugin explain '/logs/a b' --query 0 --why
+  worth a look  largest saving, filtered sort-merge in place of Spark's sort-merge: saved 3.4 s, predicted
+                query 10, store_sales.item_sk = dim.item_sk
+                aqe-plugin explain '/logs/a b' --query 10 --why
                 largest loss, filtered sort-merge in place of Spark's sort-merge: cost 223 ms more, predicted; its
                 filter removed 2 % of 28.8 M rows, 96 % was expected
                 query 21, store_sales.store_sk = dim.store_sk
                 aqe-plugin explain '/logs/a b' --query 21 --why
 """
+
+
+def test_what_was_not_measured_stands_beside_it_as_what_would_be_saved() -> None:
+    other = replace(query(30, joined("day_sk"), mode="observe"), plan_digest="f00d")
+    told = lines([*HISTORY, other])
+    (saved,) = (line for line in told if line.startswith("  would save"))
+    assert saved == (
+        "  would save    3.4 s predicted by price; the queries took 3.4 s; without the queries measured above"
+    )
 
 
 def test_a_history_that_only_observed_says_what_would_be() -> None:
@@ -123,7 +129,24 @@ def test_a_difference_that_may_be_chance_is_called_noise_and_one_to_the_worse_mo
     (measured,) = (line for line in lines(slower, width=300) if "measured" in line)
     assert "200 ms ± " in measured
     assert "(standard error) more than" in measured
-    assert measured.endswith(", no more than noise")
+    assert ", no more than noise; on 1 query, 2 runs in observe and 2 in apply, 1 of them the first of " in measured
+
+
+def test_a_wait_for_nothing_is_worth_a_look() -> None:
+    assert FACTS.waiting is not None
+    wait = replace(FACTS.waiting, outcome="unused", waited_millis=61_000.0)
+    join = JoinStory(replace(DECISION, facts=replace(FACTS, waiting=wait)), (PLANNED,), (OUTCOME,))
+    (waited,) = (line for line in lines([query(1, join)], width=300) if "longest wait" in line)
+    assert waited.endswith("its probe side waited 61.0 s for a build side that it did not use")
+
+
+@pytest.mark.parametrize(("millis", "is_told"), [(900, True), (100, False)])
+def test_long_rules_of_first_queries_have_their_cause(millis: int, is_told: bool) -> None:
+    first = query(1, joined("item_sk"))
+    assert first.ended is not None
+    first = replace(first, ended=replace(first.ended, rule_millis=millis))
+    (lost,) = (line for line in lines([first, query(2, joined("item_sk"))], width=300) if line.startswith("  lost"))
+    assert (f"{millis} ms of it in first queries of applications, which load classes" in lost) == is_told
 
 
 def test_a_command_names_the_application_where_there_are_several() -> None:
