@@ -15,6 +15,7 @@ from aqe_plugin.api.query_shape import shape_of
 from aqe_plugin.api.row_difference import Row
 from aqe_plugin.api.same_rows import MOST_ROWS, Digest, Side
 from aqe_plugin.api.session_confs import set_for_a_while
+from aqe_plugin.api.task_times import processor_seconds_of
 from aqe_plugin.conf.keys import MODE_KEY
 from aqe_plugin.events.queries import QueryStory
 
@@ -59,7 +60,7 @@ class AnswersInSpark:
         doubles = ", doubles to seven digits" if "double" in self._types.values() else ""
         self.checked = f"by a checksum of every column{doubles}"
         self._digested: dict[Side, DataFrame] = {}
-        self._latest = ""
+        self._latest = self._tag = ""
 
     def digest(self, side: Side) -> Digest:
         # Sums of halves of the hash, which no number of rows makes overflow.
@@ -86,6 +87,9 @@ class AnswersInSpark:
             begin = time.perf_counter()
             discard_rows(self._frame)
             return time.perf_counter() - begin
+
+    def processor_seconds(self) -> float | None:
+        return processor_seconds_of(self._spark, self._tag)
 
     def decided(self) -> tuple[QueryStory, ...]:
         """What was decided in the latest run with the plugin."""
@@ -129,7 +133,7 @@ class AnswersInSpark:
     @contextmanager
     def _run(self, side: Side) -> Iterator[None]:
         with self._in_mode(side), tagged(self._spark, f"aqe-plugin compare, {side}") as tag:
-            self._latest = tag if side == "apply" else self._latest
+            self._latest, self._tag = tag if side == "apply" else self._latest, tag
             yield
 
     @contextmanager

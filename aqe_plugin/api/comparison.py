@@ -34,6 +34,9 @@ class ComparedQuery(Answers, Protocol):
     def seconds(self, side: Side) -> float:
         """How long a run takes."""
 
+    def processor_seconds(self) -> float | None:
+        """What the tasks of the latest run took of all cores; ``None`` where the session does not tell."""
+
     def decided(self) -> tuple[QueryStory, ...]:
         """What was decided in the latest run with the plugin."""
 
@@ -70,6 +73,8 @@ class Comparison(Shown):
         rows: whether they are equal, and how that is known.
         off_seconds: of each run with the mode ``off``; empty where the rows differ, as is ``apply_seconds``.
         apply_seconds: of each run with the mode ``apply``, in the same pairs.
+        off_processor_seconds: of the tasks of each run, on all cores; empty where the session does not tell them, as
+            is ``apply_processor_seconds``.
         queries: what was decided in the last of these.
         applied: in words, the limits and inferred predicates that were applied.
         remarks: what is to be known of the comparison, in sentences.
@@ -79,6 +84,8 @@ class Comparison(Shown):
     rows: RowsCompared
     off_seconds: tuple[float, ...] = ()
     apply_seconds: tuple[float, ...] = ()
+    off_processor_seconds: tuple[float, ...] = ()
+    apply_processor_seconds: tuple[float, ...] = ()
     queries: tuple[QueryStory, ...] = ()
     applied: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -99,9 +106,12 @@ class Comparison(Shown):
         if self.gain is None:
             return (replace(rows, notes=(*rows.notes, *self.remarks)),)
         seconds = Table(
-            _in_words(self.gain),
-            ("mode", "median", "fastest", "slowest", "runs"),
-            (_times("off", self.off_seconds), _times("apply", self.apply_seconds)),
+            _in_words(self.gain, len(self.off_seconds)),
+            ("mode", "mean", "fastest", "slowest", "runs", *(("processor",) if self.off_processor_seconds else ())),
+            (
+                _times("off", self.off_seconds, self.off_processor_seconds),
+                _times("apply", self.apply_seconds, self.apply_processor_seconds),
+            ),
             self.remarks,
         )
         return rows, seconds, self._changes()
@@ -110,7 +120,11 @@ class Comparison(Shown):
         joins = sum(len(query.joins) for query in self.queries)
         heading = f"{len(self.changed)} of {joins} joins changed" if joins else "No join was decided"
         changed = (replace(one, joins=self.changed, limits=(), predicates=()) for one in self.queries[:1])
-        rows = tuple((chosen, what, why) for query in changed for chosen, _, what, why in rows_of(query))
+        rows = tuple(
+            (chosen, f"{what}\nid {join.decision.join_id}", why)
+            for query in changed
+            for join, (chosen, _, what, why) in zip(query.joins, rows_of(query), strict=True)
+        )
         notes = (*self.applied, *(plain(query_summary(query)) for query in self.queries))
         return Table(heading, ROW_COLUMNS, rows, notes)
 
@@ -142,12 +156,26 @@ def compare(query: ComparedQuery, runs: int, progress: Callable[[str], object]) 
     if rows.verdict in ("differ", "failed"):
         return Comparison(rows, remarks=remarks, report=report)
     seconds: dict[Side, list[float]] = {side: [] for side in SIDES}
+    processor: dict[Side, list[float]] = {side: [] for side in SIDES}
     for number in range(runs):
         progress(f"Pair {number + 1} of {runs} ...")
         for side in SIDES if number % 2 == 0 else SIDES[::-1]:
             seconds[side].append(query.seconds(side))
+            taken = query.processor_seconds()
+            processor[side] += [] if taken is None else [taken]
     off_seconds, apply_seconds = (tuple(seconds[side]) for side in SIDES)
-    return Comparison(rows, off_seconds, apply_seconds, query.decided(), query.applied(), remarks, report)
+    off_processor, apply_processor = (tuple(processor[side]) for side in SIDES)
+    return Comparison(
+        rows,
+        off_seconds,
+        apply_seconds,
+        off_processor,
+        apply_processor,
+        query.decided(),
+        query.applied(),
+        remarks,
+        report,
+    )
 
 
 def gain_of(off: Sequence[float], apply: Sequence[float]) -> Gain:
@@ -160,17 +188,22 @@ def gain_of(off: Sequence[float], apply: Sequence[float]) -> Gain:
     return Gain(math.exp(middle), (math.exp(middle - reach), math.exp(middle + reach)))
 
 
-def _in_words(gain: Gain) -> str:
+def _in_words(gain: Gain, pairs: int) -> str:
     times = f"{gain.times:.2f} times as fast with the plugin"
     if gain.interval is None:
-        return f"{times}; a single pair of runs does not tell this from noise"
+        return f"No difference shown: {times}, and a single pair of runs tells nothing from noise; more runs: --runs."
     low, high = gain.interval
-    return f"{times} (95 % interval: {low:.2f} to {high:.2f}), {'no more' if gain.is_noise else 'more'} than noise"
+    if gain.is_noise:
+        between = f"the 95 % interval of {pairs} pairs of runs, {low:.2f} to {high:.2f}, holds 1"
+        return f"No difference shown: {times}, and {between}; more runs: --runs."
+    return f"{times} (95 % interval of {pairs} pairs of runs: {low:.2f} to {high:.2f}), more than noise"
 
 
-def _times(side: Side, seconds: Sequence[float]) -> tuple[str, ...]:
-    found = (statistics.median(seconds), min(seconds), max(seconds))
-    return (side, *(f"{one:.2f} s" for one in found), str(len(seconds)))
+def _times(side: Side, seconds: Sequence[float], processor: Sequence[float]) -> tuple[str, ...]:
+    """The means are geometric, so that the gain is their ratio."""
+    found = (statistics.geometric_mean(seconds), min(seconds), max(seconds))
+    taken = (f"{statistics.fmean(processor):.2f} s",) if processor else ()
+    return (side, *(f"{one:.2f} s" for one in found), str(len(seconds)), *taken)
 
 
 def _report(query: ComparedQuery, rows: RowsCompared) -> str:

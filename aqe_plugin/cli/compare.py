@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from aqe_plugin.api.sql_script import statements_of
 from aqe_plugin.cli.settings import path_option
 from aqe_plugin.errors import InputError, StatementError, WriteError
 from aqe_plugin.events.json_values import encode
+from aqe_plugin.events.lines import FORCE_KEY
 from aqe_plugin.render.formats import TableOrJson
 from aqe_plugin.render.messages import say
 from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
@@ -43,7 +45,7 @@ def compare(
     ] = Path("aqe-plugin-compare.txt"),
     output: Annotated[TableOrJson, typer.Option("--format", help="A table, or JSON.")] = "table",
 ) -> None:
-    """Run a query with the plugin off and on: equal rows, seconds, and what changed.
+    """Run a query with the plugin off and on: equal rows, seconds, processor time, and what changed.
 
     The session has the settings of spark-defaults.conf, or of spark-submit. Rows are compared by number and checksums
     that Spark adds up, in any order, and in order as well after ORDER BY; doubles may differ in their last digits. In a
@@ -70,6 +72,10 @@ def compare(
         print_json({**encode(found), "gain": None if found.gain is None else encode(found.gain)}, stdout)
     else:
         print_lines([repr(found)], stdout)
+        if found.changed:
+            force = f"{FORCE_KEY}={found.changed[0].decision.join_id}=leave_to_spark"
+            again = shlex.join([str(query), *(["--setup", str(setup)] if setup is not None else []), "--conf", force])
+            say(f"Without the first of these joins: aqe-plugin compare {again}")
     if found.report:
         _write(report, f"{compared}\n\n{found.report}")
         say(f"Wrote {report}: both plans, examples, and the decisions.")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aqe_plugin.api.comparison import Comparison, compare, gain_of
 from aqe_plugin.api.query_shape import QueryShape
 from aqe_plugin.api.row_difference import Row
-from aqe_plugin.api.same_rows import MOST_ORDERED_ROWS, MOST_ROWS, Digest, Side
+from aqe_plugin.api.same_rows import MOST_ORDERED_ROWS, MOST_ROWS, Digest, RowsCompared, Side
 from aqe_plugin.api.tables import html_of
 from aqe_plugin.errors import StatementError
 from aqe_plugin.events.json_values import encode
@@ -48,6 +48,7 @@ class Sides:
     failing: tuple[Side, ...] = ()
     joins: tuple[JoinStory, ...] = STORY.joins
     asked: list[str] = field(default_factory=list)
+    processor: float | None = 4.0
     checked: str = "by a checksum of every column, doubles to seven digits"
 
     def _of(self, side: Side) -> Sequence[Row]:
@@ -76,6 +77,9 @@ class Sides:
     def seconds(self, side: Side) -> float:
         self.asked.append(f"seconds {side}")
         return self.times[side]
+
+    def processor_seconds(self) -> float | None:
+        return self.processor
 
     def decided(self) -> tuple[QueryStory, ...]:
         return (replace(STORY, joins=self.joins),)
@@ -235,8 +239,9 @@ def test_a_comparison_shows_rows_seconds_gain_and_the_joins_that_changed() -> No
     assert len(found.changed) == 1
     for part in (
         "Rows equal: 1 row, compared by a checksum of every column, doubles to seven digits, in any order",
-        "3.00 times as fast with the plugin (95 % interval: 3.00 to 3.00), more than noise",
+        "3.00 times as fast with the plugin (95 % interval of 3 pairs of runs: 3.00 to 3.00), more than noise",
         "1 of 2 joins changed",
+        "id j1",
         "limit of 3 rows: 1 of 9 files read",
         "filters planned",
     ):
@@ -244,6 +249,28 @@ def test_a_comparison_shows_rows_seconds_gain_and_the_joins_that_changed() -> No
     assert found._repr_html_() == html_of(*found._tables())
     assert "<td" in found._repr_html_()
     assert json.loads(json.dumps(encode(found)))["offSeconds"] == [3.0, 3.0, 3.0]
+
+
+def test_the_gain_is_the_ratio_of_the_means_that_stand_below_it() -> None:
+    found = Comparison(RowsCompared("equal", "1 row", 1), (1.0, 4.0), (1.0, 1.0), (5.0, 7.0), (2.0, 2.0))
+    _, off, apply = (line.split() for line in repr(found).splitlines() if " s " in line or "mode" in line)
+    assert found.gain is not None
+    assert (off[:3], apply[:3], round(found.gain.times, 6)) == (["off", "2.00", "s"], ["apply", "1.00", "s"], 2.0)
+    assert (off[-2:], apply[-2:]) == (["6.00", "s"], ["2.00", "s"])
+
+
+def test_an_interval_that_holds_1_shows_no_difference_and_says_what_to_do() -> None:
+    rows = RowsCompared("equal", "1 row", 1)
+    shown = " ".join(repr(Comparison(rows, (1.0, 1.4, 0.9), (1.1, 0.9, 1.0))).split())
+    assert "No difference shown: " in shown
+    assert "the 95 % interval of 3 pairs of runs, 0.5" in shown
+    assert "holds 1; more runs: --runs." in shown
+    assert "No difference shown: 3.00 times" in repr(Comparison(rows, (3.0,), (1.0,)))
+
+
+def test_a_session_that_does_not_tell_processor_time_has_no_column_of_it() -> None:
+    told, untold = (repr(compared(Sides([(1,)], [(1,)], processor=one))) for one in (4.0, None))
+    assert ("processor" in told, "4.00 s" in told, "processor" in untold) == (True, True, False)
 
 
 def test_a_cache_that_both_sides_read_is_said() -> None:
