@@ -45,7 +45,7 @@ def compare(
     ] = Path("aqe-plugin-compare.txt"),
     output: Annotated[TableOrJson, typer.Option("--format", help="A table, or JSON.")] = "table",
 ) -> None:
-    """Run a query with the plugin off and on: equal rows, seconds, processor time, and what changed.
+    """Run a query with the plugin off and on: equal rows, seconds, and what changed.
 
     The session has the settings of spark-defaults.conf, or of spark-submit. Rows are compared by number and checksums
     that Spark adds up, in any order, and in order as well after ORDER BY; doubles may differ in their last digits. In a

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from aqe_plugin.conf.credentials import without_credentials
 from aqe_plugin.conf.keys import PLUGINS_KEY
 from aqe_plugin.conf.stores.locate import find_target, read_target
 from aqe_plugin.conf.target import ConfStore
-from aqe_plugin.errors import ConflictError
+from aqe_plugin.errors import AqePluginError, ConflictError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.model import Mode
 from aqe_plugin.install.checks import key_checks
@@ -29,7 +30,7 @@ from aqe_plugin.install.controller import (
     propose_rollback,
     propose_uninstall,
 )
-from aqe_plugin.install.journal import Actor, journal_of
+from aqe_plugin.install.journal import Actor, journal_of, undone
 from aqe_plugin.install.plan import times_listed
 from aqe_plugin.render.control import (
     diff_of,
@@ -39,9 +40,10 @@ from aqe_plugin.render.control import (
 )
 from aqe_plugin.render.formats import ProposalFormat, TableOrJson
 from aqe_plugin.render.messages import say, warn
-from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
+from aqe_plugin.render.terminal import print_json, print_lines, stdout_console, visible
 from aqe_plugin.render.tuning import print_rollouts
-from aqe_plugin.tuning.rollout.ledger import rollouts_of
+from aqe_plugin.tuning.rollout.ledger import RolloutStep, rollouts_of
+from aqe_plugin.tuning.rollout.manual_edits import manual_edits
 
 TargetOption = Annotated[
     str | None,
@@ -152,16 +154,31 @@ def history(target: TargetOption = None, output: TableOrJsonOption = "table") ->
     journal, rollouts = journal_of(path), rollouts_of(path)
     stdout = stdout_console()
     if output == "json":
-        for one in (*journal.records, *rollouts):
-            print_json(encode(one), stdout)
+        over = undone(journal)
+        for record in journal.records:
+            print_json({**encode(record), "undone": record.number in over}, stdout)
+        for step in rollouts:
+            print_json(encode(step), stdout)
     elif journal.records or rollouts:
         print_history(journal, stdout)
         if rollouts:
             print_rollouts(rollouts, stdout)
+            print_lines(_taken_back(path, rollouts), stdout)
     else:
         say(f"{path.name}: no change is recorded on this machine (journal: {journal.folder}/journal.jsonl).")
     if journal.damage:
         warn(journal.damage)
+
+
+def _taken_back(file: ConfStore, steps: Sequence[RolloutStep]) -> Iterator[str]:
+    """Whether the file lacks what its last rollout gave it, which the ledger does not know before the next look."""
+    try:
+        edits = manual_edits(steps, read_target(file))
+    except AqePluginError:
+        # The history of a conf that cannot be read is asked for all the same.
+        return
+    if edits is not None:
+        yield visible(f"rollout no. {steps[-1].number} is no longer in force, {edits.text}")
 
 
 def place_of(target: str | None) -> ConfStore:

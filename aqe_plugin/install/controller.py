@@ -8,6 +8,8 @@ ConflictError when it is written in a way that cannot be changed safely or only 
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -15,6 +17,7 @@ from itertools import pairwise
 from aqe_plugin.conf.changes import Change, as_kept, changes_between
 from aqe_plugin.conf.credentials import HIDDEN
 from aqe_plugin.conf.keys import (
+    CANARY,
     CANARY_SET,
     CANARY_SHARE,
     JARS_KEY,
@@ -130,7 +133,7 @@ def propose_tuning(store: ConfStore, values: Mapping[str, str | None], why: str)
         conf = conf.without(key) if value is None else conf.with_value(key, value)
     changes = changes_between(target.conf.items(), conf.items(), why)
     after = conf.render() if changes else target.content
-    return Proposal("tune", target.store, target.content, after, changes)
+    return Proposal("rollout", target.store, target.content, after, changes)
 
 
 def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Proposal:
@@ -163,7 +166,8 @@ def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Pr
         raise ConflictError(
             f"{store.name}: changed since {last.action} no. {last.number} by somebody else: "
             f"{_difference(store, journal.kept(last.after), content)}. "
-            "A rollback would undo that too: --force does so and keeps the present file as a backup."
+            "A rollback would undo that too: --force does so and keeps the present file as a backup. "
+            f"{_by_the_plugin(store, journal.kept(last.after), content)}"
         )
     first = of_last_rollout(changed)[0] if to is None else _first_after(to, changed, store.name)
 
@@ -388,9 +392,30 @@ def _items(store: ConfStore, content: bytes | None) -> dict[str, str]:
         return {}
 
 
+def _by_the_plugin(store: ConfStore, expected: bytes | None, found: bytes | None) -> str:
+    """How to keep the plugin's own keys that somebody set by hand; empty where there are none."""
+    changes = changes_between(_items(store, expected), _items(store, found), "")
+    ours = [
+        one
+        for one in changes
+        if is_ours(one.key) and not one.key.startswith(CANARY) and one.new and not problem_of_change(one.key, one.new)
+    ]
+    if not ours:
+        return ""
+    sets = " ".join(f"--set {shlex.quote(f'{one.key}={one.new}')}" for one in ours)
+    return f"To keep it, take it out of the file, roll back, and then: aqe-plugin rollout {sets} --yes."
+
+
 def _difference(store: ConfStore, expected: bytes | None, found: bytes | None) -> str:
     """The difference, without values, which may be secret."""
     if found is None:
         return "the file is gone"
     keys = [change.key for change in changes_between(_items(store, expected), _items(store, found), "")]
-    return f"it differs in {', '.join(keys)}" if keys else "it differs in comments or layout"
+    lines = (found or b"").decode("utf-8", "replace").split("\n")
+    at = {key: next((number for number, line in enumerate(lines, 1) if _sets(line, key)), 0) for key in keys}
+    named = [f"{key} (line {at[key]})" if at[key] else key for key in keys]
+    return f"it differs in {', '.join(named)}" if keys else "it differs in comments or layout"
+
+
+def _sets(line: str, key: str) -> bool:
+    return re.match(rf"\s*{re.escape(key)}[\s:=]", line) is not None

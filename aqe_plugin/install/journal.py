@@ -27,7 +27,7 @@ _PRIVATE = 0o600
 _RINGS = ("canary", "all", "settled", "rolled_back")
 
 
-Action = Literal["install", "uninstall", "tune", "rollback"]
+Action = Literal["install", "uninstall", "rollout", "rollback"]
 """The kinds of change."""
 
 Phase = Literal["begun", "done", "abandoned"]
@@ -188,6 +188,13 @@ def in_force(records: tuple[Record, ...]) -> list[Record]:
             if is_undone and stack[-len(rollout) :] == rollout:
                 stack = stack[: -len(rollout)]
     return stack
+
+
+def undone(journal: Journal) -> frozenset[int]:
+    """The numbers of the changes that were carried out and are no longer in force."""
+    kept = {record.number for record in in_force(journal.records)}
+    done = (one.number for one in journal.records if one.phase == "done" and one.action != "rollback")
+    return frozenset(done) - kept
 
 
 def of_last_rollout(changed: list[Record]) -> list[Record]:

@@ -17,7 +17,7 @@ from aqe_plugin.conf.changes import Change, as_kept
 from aqe_plugin.conf.credentials import HIDDEN, conf_without_secrets, without_credentials
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
-from aqe_plugin.install.journal import Journal
+from aqe_plugin.install.journal import Journal, undone
 from aqe_plugin.render.terminal import drawn_table, visible
 
 _DIGEST_SHOWN = 12
@@ -88,10 +88,11 @@ def proposal_json(proposal: Proposal, applied: bool) -> dict[str, object]:
 
 def print_history(journal: Journal, console: Console) -> None:
     """A paragraph for each change, oldest first, in which no key and no time is broken however narrow it is."""
+    over = undone(journal)
     for record in journal.records:
-        outcome, style = _ENDS[record.phase]
-        undone = "" if record.undoes is None else f" of no. {record.undoes}"
-        heading = Text(f"no. {record.number}  {record.action}{undone}, ").append(outcome, style=style)
+        outcome, style = ("undone since", "yellow") if record.number in over else _ENDS[record.phase]
+        of = "" if record.undoes is None else f" of no. {record.undoes}"
+        heading = Text(f"no. {record.number}  {record.action}{of}, ").append(outcome, style=style)
         console.print(heading.append(f"  {visible(record.at)}  {visible(record.who)}"), soft_wrap=True)
         rows = [("file", f"{_digest(record.before)} -> {_digest(record.after)}")]
         rows += [_change_in_words(change) for change in record.changes]

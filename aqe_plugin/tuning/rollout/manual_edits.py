@@ -79,8 +79,10 @@ def manual_edits(steps: Sequence[RolloutStep], target: Target) -> ManualEdits | 
     if not changed or (is_done and not all(one.is_undone for one in held)):
         return None
     keeper = target.store.keeper
-    by = f"by {keeper}, which keeps it as its repository says" if keeper else "by hand"
     undone = all(one.is_undone for one in changed)
+    by = f"by {keeper}, which keeps it as its repository says" if keeper else "by hand"
+    if undone and _ended_in_rollback(target.store):
+        by = "by aqe-plugin rollback"
     how = f"rolled back {by}" if undone else f"changed {by}"
     edits = [f"{one.file}: {one.key}: expected {_text(one.expected)}, found {_text(one.found)}" for one in changed]
     stays = [f"{one.file}: {one.key} = {_text(one.found)}" for one in held if one.is_kept and not one.is_undone]
@@ -110,6 +112,11 @@ def _reading(step: RolloutStep, ring: Ring, target: Target) -> list[_Held]:
 def _was_carried_out(step: RolloutStep, file: ConfStore) -> bool:
     """Whether, by the file's journal, ``step`` changed the file before it was interrupted."""
     return any(record.step == step.id and record.phase == "done" for record in journal_of(file).records)
+
+
+def _ended_in_rollback(file: ConfStore) -> bool:
+    records = [record for record in journal_of(file).records if record.phase == "done"]
+    return bool(records) and records[-1].action == "rollback"
 
 
 def _values(step: RolloutStep, ring: Ring) -> Values:

@@ -157,6 +157,26 @@ def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, 
     table = answer("history", *target)[1]
     assert "rollback of no. 2" in table
     assert "ring 1" in table
+    assert [record["undone"] for record in records] == [False, True, False, True, False, False]
+    assert [line.split(", ")[1].split("  ")[0] for line in table.splitlines() if line.startswith("no. ")] == [
+        *("done", "undone since", "done", "undone since", "done", "done")
+    ]
+
+
+@pytest.mark.parametrize("share", [(), ("--canary-share", "0.1")])
+def test_the_history_of_a_rollout_that_was_rolled_back_says_so(
+    conf: Path, jar: str, answer: Answer, share: tuple[str, ...]
+) -> None:
+    target = ("--target", str(conf))
+    answer("install", *target, "--jar", jar, "--yes")
+    answer("rollout", *target, "--set", "spark.aqePlugin.filter.maxPassRate=0.5", *share, "--yes")
+    told = answer("history", *target)[1]
+    assert re.search(r"^no\. 2  rollout, done  ", told, re.MULTILINE)
+    assert "no longer in force" not in told
+    answer("rollback", *target, "--yes")
+    told = answer("history", *target)[1]
+    assert re.search(r"^no\. 2  rollout, undone since  ", told, re.MULTILINE)
+    assert told.splitlines()[-1].startswith("rollout no. 1 is no longer in force, rolled back by aqe-plugin rollback: ")
 
 
 @pytest.mark.parametrize("yes", [(), ("--yes",)])

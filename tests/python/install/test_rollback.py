@@ -137,6 +137,20 @@ def test_a_journal_of_a_newer_version_is_refused(conf: Path) -> None:
         propose_uninstall(FileStore(conf), purge=False)
 
 
+def test_a_line_of_the_plugin_written_by_hand_is_named_with_how_to_keep_it(conf: Path) -> None:
+    install(conf)
+    by_hand = b"\n# mine\nspark.aqePlugin.filter.maxPassRate  0.5\nspark.password hunter2\n"
+    conf.write_bytes(conf.read_bytes() + by_hand)
+    number = conf.read_bytes().count(b"\n")
+    with pytest.raises(ConflictError) as refused:
+        rollback(conf)
+    said = str(refused.value)
+    assert said.startswith(f"{conf}: changed since install no. 1 by somebody else: ")
+    assert f"spark.aqePlugin.filter.maxPassRate (line {number - 1}), spark.password (line {number})" in said
+    assert "then: aqe-plugin rollout --set spark.aqePlugin.filter.maxPassRate=0.5 --yes." in said
+    assert "hunter2" not in said
+
+
 def test_a_file_that_comes_back_has_the_mode_that_it_had(conf: Path) -> None:
     conf.chmod(0o600)
     install(conf)

@@ -44,7 +44,7 @@ def test_a_change_is_shown_with_its_reason_and_recorded(conf: Path) -> None:
     ]
     carry_out(proposal, BY)
     (record,) = journal_of(FileStore(conf)).records
-    assert (record.action, record.changes[0].why) == ("tune", "took longer than predicted")
+    assert (record.action, record.changes[0].why) == ("rollout", "took longer than predicted")
     assert propose_tuning(FileStore(conf), {ROWS: "300"}, "").nothing_to_do
 
 

@@ -111,7 +111,7 @@ def test_a_settled_change_that_somebody_takes_back_is_held_back_as_well(cluster:
     held = cluster.target.read_bytes()
     found = step(cluster, answer)
     assert (found["number"], found["before"], found["ring"]) == (1, "settled", "rolled_back")
-    assert found["why"].startswith("rolled back by hand: ")
+    assert found["why"].startswith("rolled back by aqe-plugin rollback: ")
     cluster.write(cluster.fleet.week(None, 5))
     cluster.write(cluster.fleet.week(DEFAULTS, 6))
     code, _, err = answer("recommend", str(cluster.logs), "--target", str(cluster.target))

@@ -154,7 +154,9 @@ def test_a_rollback_of_the_target_ends_a_shares_rollout(cluster: Cluster, answer
     begun(cluster, answer, "--canary-share", "0.25")
     rolled_back(cluster.target, answer)
     why = ended(cluster, answer, "canary")
-    assert why.startswith(f"rolled back by hand: {cluster.target}: {CANARY_SHARE}: expected 0.25, found (not set); ")
+    assert why.startswith(
+        f"rolled back by aqe-plugin rollback: {cluster.target}: {CANARY_SHARE}: expected 0.25, found (not set); "
+    )
     assert "left unchanged" not in why
     assert cluster.held() == before
 
@@ -233,7 +235,7 @@ def test_in_the_ring_all_an_edit_ends_the_rollout(cluster: Cluster, answer: Answ
 def test_a_rollback_ends_a_rollout_without_a_canary(cluster: Cluster, answer: Answer) -> None:
     begun(cluster, answer)
     rolled_back(cluster.target, answer)
-    assert ended(cluster, answer, "all").startswith("rolled back by hand: ")
+    assert ended(cluster, answer, "all").startswith("rolled back by aqe-plugin rollback: ")
 
 
 def settled(cluster: Cluster, answer: Answer) -> None:
@@ -247,7 +249,7 @@ def test_a_settled_rollout_that_is_taken_back_ends_as_rolled_back(cluster: Clust
     before = cluster.held()
     settled(cluster, answer)
     rolled_back(cluster.target, answer)
-    assert ended(cluster, answer, "settled").startswith("rolled back by hand: ")
+    assert ended(cluster, answer, "settled").startswith("rolled back by aqe-plugin rollback: ")
     assert cluster.held() == before
     assert step(cluster, answer, *ASKED)["number"] == 2
 
@@ -311,5 +313,7 @@ def test_a_step_rolled_back_before_it_was_recorded_is_not_repeated(cluster: Clus
     (rollouts,) = cluster.target.parent.glob(".aqe-plugin/*/rollouts.jsonl")
     rollouts.write_text("".join(rollouts.read_text().splitlines(keepends=True)[:-1]))
     rolled_back(cluster.target, answer)
-    assert ended(cluster, answer, "observe").startswith(f"rolled back by hand: {cluster.target}: {RATE}: expected 0.5")
+    assert ended(cluster, answer, "observe").startswith(
+        f"rolled back by aqe-plugin rollback: {cluster.target}: {RATE}: expected 0.5"
+    )
     assert cluster.held() == before

@@ -34,13 +34,13 @@ def test_a_good_change_goes_through_every_ring(cluster: Cluster, answer: Answer)
 
     _, table, _ = answer("history", "--target", str(cluster.target))
     assert re.search(r"^  evidence \d+ runs, \d+ fingerprints, .* confidence [01]\.\d+$", table, re.MULTILINE)
-    for word in ("observe", "all", "settled", "ann@host", "(as agreed)", "tune"):
+    for word in ("observe", "all", "settled", "ann@host", "(as agreed)", "rollout, done"):
         assert word in table
     records = [
         json.loads(line)
         for line in answer("history", "--target", str(cluster.target), "--format", "json")[1].splitlines()
     ]
-    (tuned,) = [record for record in records if record.get("action") == "tune"]
+    (tuned,) = [record for record in records if record.get("action") == "rollout"]
     assert "confidence" in tuned["changes"][0]["why"]
     assert [record["ring"] for record in records if "ring" in record] == ["observe", "all", "settled"]
 

@@ -145,7 +145,7 @@ def test_values_are_begun_also_where_the_rollout_before_them_was_taken_back(clus
     assert answer(*words, ASKED)[0] == 0
     assert answer("rollback", "--target", str(cluster.target), "--yes")[0] == 0
     code, _, err = answer(*words, "spark.aqePlugin.filter.maxPassRate=0.5")
-    assert (code, "Rollout no. 1 is over: rolled back by hand" in err) == (0, True), err
+    assert (code, "Rollout no. 1 is over: rolled back by aqe-plugin rollback" in err) == (0, True), err
     assert "filter.maxPassRate" in cluster.target.read_text()
 
 
