@@ -120,12 +120,10 @@ class Comparison(Shown):
         joins = sum(len(query.joins) for query in self.queries)
         heading = f"{len(self.changed)} of {joins} joins changed" if joins else "No join was decided"
         changed = (replace(one, joins=self.changed, limits=(), predicates=()) for one in self.queries[:1])
-        rows = tuple(
-            (chosen, f"{what}\nid {join.decision.join_id}", why)
-            for query in changed
-            for join, (chosen, _, what, why) in zip(query.joins, rows_of(query), strict=True)
-        )
-        notes = (*self.applied, *(plain(query_summary(query)) for query in self.queries))
+        rows = tuple((chosen, what, why) for query in changed for chosen, _, what, why in rows_of(query))
+        # In a column of its own an id would be broken, which is there to be pasted.
+        ids = tuple(f"id {join.decision.join_id}" for join in self.changed)
+        notes = (*ids, *self.applied, *(plain(query_summary(query)) for query in self.queries))
         return Table(heading, ROW_COLUMNS, rows, notes)
 
 

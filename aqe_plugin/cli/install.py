@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Annotated
 
@@ -40,7 +40,7 @@ from aqe_plugin.render.control import (
 )
 from aqe_plugin.render.formats import ProposalFormat, TableOrJson
 from aqe_plugin.render.messages import say, warn
-from aqe_plugin.render.terminal import print_json, print_lines, stdout_console, visible
+from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
 from aqe_plugin.render.tuning import print_rollouts
 from aqe_plugin.tuning.rollout.ledger import RolloutStep, rollouts_of
 from aqe_plugin.tuning.rollout.manual_edits import manual_edits
@@ -162,23 +162,21 @@ def history(target: TargetOption = None, output: TableOrJsonOption = "table") ->
     elif journal.records or rollouts:
         print_history(journal, stdout)
         if rollouts:
-            print_rollouts(rollouts, stdout)
-            print_lines(_taken_back(path, rollouts), stdout)
+            print_rollouts(rollouts, _taken_back(path, rollouts), stdout)
     else:
         say(f"{path.name}: no change is recorded on this machine (journal: {journal.folder}/journal.jsonl).")
     if journal.damage:
         warn(journal.damage)
 
 
-def _taken_back(file: ConfStore, steps: Sequence[RolloutStep]) -> Iterator[str]:
-    """Whether the file lacks what its last rollout gave it, which the ledger does not know before the next look."""
+def _taken_back(file: ConfStore, steps: Sequence[RolloutStep]) -> str:
+    """Why the file lacks what its last rollout gave it, which the ledger does not know before the next look."""
     try:
         edits = manual_edits(steps, read_target(file))
     except AqePluginError:
         # The history of a conf that cannot be read is asked for all the same.
-        return
-    if edits is not None:
-        yield visible(f"rollout no. {steps[-1].number} is no longer in force, {edits.text}")
+        return ""
+    return "" if edits is None else edits.text
 
 
 def place_of(target: str | None) -> ConfStore:

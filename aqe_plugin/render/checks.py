@@ -10,8 +10,9 @@ from rich.text import Text
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.checks import Check
 from aqe_plugin.render.formats import TableOrJson
-from aqe_plugin.render.terminal import print_json, visible
+from aqe_plugin.render.terminal import hanging, print_json, visible
 
+_NAMES = 11
 _STYLES = {"ok": "green", "failed": "bold red"}
 
 
@@ -24,5 +25,7 @@ def print_checks(checks: Iterable[Check], output: TableOrJson, console: Console)
             print_json(encode(check), console)
         else:
             line = Text(f"{check.verdict:<8}", style=_STYLES.get(check.verdict, "yellow"))
-            console.print(line.append(f"{check.name:<9} {visible(check.finding)}", style="default"))
+            name = f"{check.name:<{_NAMES}} "
+            finding = hanging(visible(check.finding), len(line) + len(name), console)
+            console.print(line.append(f"{name}{finding}", style="default"), soft_wrap=True)
     return failed

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from difflib import unified_diff
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from aqe_plugin.conf.changes import Change, as_kept
@@ -18,7 +17,7 @@ from aqe_plugin.conf.credentials import HIDDEN, conf_without_secrets, without_cr
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
 from aqe_plugin.install.journal import Journal, undone
-from aqe_plugin.render.terminal import drawn_table, visible
+from aqe_plugin.render.terminal import ANY_WIDTH, drawn_table, hanging, visible
 
 _DIGEST_SHOWN = 12
 _HEADER_LINES = 2
@@ -57,13 +56,18 @@ def diff_of(proposal: Proposal) -> list[str]:
     return shown
 
 
-def changes_table(changes: Iterable[Change]) -> Table:
-    """Each key with its old and new value and why."""
-    table = drawn_table("key", "old", "new", "why")
-    table.columns[0].no_wrap = True
-    for shown in map(as_kept, changes):
+def print_changes(changes: Iterable[Change], console: Console) -> None:
+    """Each key with its old and new value and why: a table where that fits, else a paragraph each."""
+    table, kept = drawn_table("key", "old", "new", "why"), list(map(as_kept, changes))
+    for shown in kept:
         table.add_row(*(_cell(text) for text in (shown.key, shown.old, shown.new, shown.why)))
-    return table
+    if console.measure(table, options=console.options.update(max_width=ANY_WIDTH)).maximum <= console.width:
+        console.print(table)
+        return
+    for shown in kept:
+        console.print(Text(f"  {visible(shown.key)}"), soft_wrap=True)
+        for name, cell in (("old", _cell(shown.old)), ("new", _cell(shown.new)), ("why", _cell(shown.why))):
+            print_row(f"  {name}", cell.plain, 7, console)
 
 
 def print_proposal(proposal: Proposal, written: bool, console: Console) -> None:
@@ -72,7 +76,10 @@ def print_proposal(proposal: Proposal, written: bool, console: Console) -> None:
     console.print(Text(f"{proposal.action} {visible(proposal.store.name)}: {outcome}", style="bold"))
     if proposal.before is None and proposal.store.note_when_new:
         console.print(Text(f"  {proposal.store.note_when_new}"))
-    console.print(changes_table(proposal.changes) if proposal.changes else Text("  comments or layout alone"))
+    if proposal.changes:
+        print_changes(proposal.changes, console)
+    else:
+        console.print(Text("  comments or layout alone"))
 
 
 def proposal_json(proposal: Proposal, applied: bool) -> dict[str, object]:
@@ -98,7 +105,14 @@ def print_history(journal: Journal, console: Console) -> None:
         rows += [_change_in_words(change) for change in record.changes]
         rows += [("why", visible(record.why))] if record.why else []
         for name, value in rows:
-            console.print(Text(f"  {name:<8}", style="dim").append(Text(value)), soft_wrap=True)
+            print_row(name, value, 8, console)
+
+
+def print_row(name: str, value: str, names: int, console: Console) -> None:
+    """A name in a column of so many characters, and its value beside it."""
+    console.print(
+        Text(f"  {name:<{names}}", style="dim").append(Text(hanging(value, names + 2, console))), soft_wrap=True
+    )
 
 
 def _lines(content: bytes | None) -> list[str]:

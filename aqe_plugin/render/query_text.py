@@ -7,6 +7,7 @@ Each function returns segments: pieces of text, each with a style, which plain t
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from aqe_plugin.events.describe import (
     describe_choice,
@@ -41,6 +42,7 @@ COLUMNS = ("join", "choice and reason", "filters and their effect")
 
 _GAP = "  "
 _LEAST_KEYS = 20
+_NARROW = 100
 _LEAST_DESCRIPTION = 12
 _QUALIFIER = re.compile(r"(?:(?:`(?:[^`]|``)*`|\b[^\W\d]\w*)\.(?=[^\W\d]|`))+")
 
@@ -86,16 +88,18 @@ def query_failure(query: QueryStory) -> Segments:
 
 
 def query_line(query: QueryStory, width: int | None = None) -> Segments:
-    """The heading, its description shortened for ``width``, with the filters that ran and the rows that they removed;
-    what went wrong comes below it."""
-    parts = query_heading(query), _effect_of_filters(query)
-    beyond = 0 if width is None else len(plain((*parts[0], *parts[1]))) - width
-    if beyond > 0:
-        room = max(_LEAST_DESCRIPTION, len(visible(query.description)) - beyond)
-        parts = query_heading(query, room), parts[1]
+    """The heading, its description shortened for ``width``, with the filters that ran and the rows that they removed,
+    below it where they do not fit; what went wrong comes below that."""
+    effect, described = _effect_of_filters(query), len(visible(query.description))
+    beyond = 0 if width is None else len(plain((*query_heading(query), *effect))) - width
+    least = min(described, _LEAST_DESCRIPTION)
+    if effect and beyond > described - least:
+        beyond -= len(plain(effect))
+        effect = ((f"\n{_GAP}{plain(effect).removeprefix(': ')}", effect[-1][1]),)
+    heading = query_heading(query, max(least, described - beyond) if beyond > 0 else None)
     ended = query.ended
     faults = ((f"\n{_errors(ended)}", "red"),) if ended is not None and ended.errors else ()
-    return (*parts[0], *parts[1], *query_failure(query), *faults)
+    return (*heading, *effect, *query_failure(query), *faults)
 
 
 def _effect_of_filters(query: QueryStory) -> Segments:
@@ -113,9 +117,14 @@ def _effect_of_filters(query: QueryStory) -> Segments:
 def row_lines(query: QueryStory, width: int) -> list[Segments]:
     """A line of at most ``width`` characters for each join, limit and predicate: what was chosen, for what, and why.
 
-    The three are aligned. What they are about is shortened first, and only then reasons, at the end of a word.
+    The three are aligned. What they are about is shortened first, and only then reasons, at the end of a word. Where
+    not even 100 columns are there, and they do not fit, the reason has a line of its own.
     """
     rows = rows_of(query)
+    if width < _NARROW and any(
+        len(chosen) + len(what) + len(why) + 3 * len(_GAP) > width for chosen, _, what, why in rows
+    ):
+        return _in_two_lines(rows, width)
     first = max((len(chosen) for chosen, *_ in rows), default=0)
     rest = width - first - 3 * len(_GAP)
     # Joins are what is read; what a limit says at length must not take the room of their keys.
@@ -126,6 +135,19 @@ def row_lines(query: QueryStory, width: int) -> list[Segments]:
             (f"{_GAP}{chosen:<{first}}{_GAP}", style),
             (f"{shortened(_unqualified(what, second), second):<{second}}{_GAP}", ""),
             (shortened(reason, rest - second, at_words=True), "dim"),
+        )
+        for chosen, style, what, reason in rows
+    ]
+
+
+def _in_two_lines(rows: Sequence[tuple[str, str, str, str]], width: int) -> list[Segments]:
+    first = max(len(chosen) for chosen, *_ in rows)
+    rest = width - first - 2 * len(_GAP)
+    return [
+        (
+            (f"{_GAP}{chosen:<{first}}{_GAP}", style),
+            (shortened(_unqualified(what, rest), rest), ""),
+            (f"\n{'':<{first + 2 * len(_GAP)}}{shortened(reason, rest, at_words=True)}" if reason else "", "dim"),
         )
         for chosen, style, what, reason in rows
     ]

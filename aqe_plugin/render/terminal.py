@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ _CONTROL = re.compile(
 
 
 # Wide enough that no table wraps; a table uses only the width it needs.
-_ANY_WIDTH = 100_000
+ANY_WIDTH = 100_000
+_LEAST_WRAPPED = 30
 
 
 def stdout_console(*, soft_wrap: bool = False) -> Console:
@@ -28,7 +30,7 @@ def stdout_console(*, soft_wrap: bool = False) -> Console:
 
     console = Console(soft_wrap=soft_wrap)
     # FORCE_COLOR makes rich take a pipe for a terminal.
-    return console if console.file.isatty() else Console(soft_wrap=soft_wrap, width=_ANY_WIDTH)
+    return console if console.file.isatty() else Console(soft_wrap=soft_wrap, width=ANY_WIDTH)
 
 
 def drawn_table(*columns: str) -> Table:
@@ -40,6 +42,17 @@ def drawn_table(*columns: str) -> Table:
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
+
+
+def hanging(text: str, indent: int, console: Console) -> str:
+    """``text``, which begins in column ``indent``, wrapped at words within that column; as it is where it has room, or
+    is written into a file or a pipe."""
+    if not console.is_terminal or indent + len(text) <= console.width:
+        return text
+    width = max(console.width - indent, _LEAST_WRAPPED)
+    return f"\n{' ' * indent}".join(
+        textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [text]
+    )
 
 
 def visible(text: str) -> str:

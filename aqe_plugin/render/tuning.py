@@ -10,7 +10,7 @@ from rich.text import Text
 
 from aqe_plugin.conf.changes import Change
 from aqe_plugin.events.json_values import encode
-from aqe_plugin.render.control import changes_table
+from aqe_plugin.render.control import print_changes, print_row
 from aqe_plugin.render.terminal import drawn_table, visible
 from aqe_plugin.tuning.groups import written
 from aqe_plugin.tuning.recommendation import Evidence, Finding, Limits, Recommendation, violations
@@ -63,7 +63,7 @@ def print_rollout_step(step: RolloutStep, before: Ring | None, changes: Sequence
     if step.canary_share is not None:
         console.print(Text(f"  canary: {step.canary_share:.3g} of the applications"))
     if changes:
-        console.print(changes_table(changes))
+        print_changes(changes, console)
 
 
 def rollout_step_json(step: RolloutStep, before: Ring | None, done: bool) -> dict[str, object]:
@@ -81,8 +81,12 @@ def in_future(last: RolloutStep, folder: str) -> str:
     )
 
 
-def print_rollouts(steps: Sequence[RolloutStep], console: Console) -> None:
-    """A paragraph for each step of each rollout, oldest first; no key is wrapped, however narrow the terminal."""
+def print_rollouts(steps: Sequence[RolloutStep], taken_back: str, console: Console) -> None:
+    """A paragraph for each step of each rollout, oldest first; no key is wrapped, however narrow the terminal.
+
+    Args:
+        taken_back: why the last one is no longer in force, although no step says so; else empty.
+    """
     for step in steps:
         at = datetime.fromtimestamp(step.at_millis / 1000, timezone.utc).isoformat(timespec="seconds")
         ring = Text(_ring(step), style=_RING_STYLES.get(step.ring, ""))
@@ -93,7 +97,11 @@ def print_rollouts(steps: Sequence[RolloutStep], console: Console) -> None:
         # A value that somebody asked for has none.
         rows += [("evidence", _in_words(step.evidence, step.confidence))] if step.evidence.queries else []
         for name, value in rows:
-            console.print(Text(f"  {name:<9}", style="dim").append(Text(value)), soft_wrap=True)
+            print_row(name, value, 9, console)
+
+    if taken_back:
+        console.print(Text(f"rollout no. {steps[-1].number}: ").append("no longer in force", style="bold red"))
+        print_row("why", visible(taken_back), 9, console)
 
 
 def _in_words(evidence: Evidence, confidence: float) -> str:

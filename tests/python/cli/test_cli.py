@@ -311,7 +311,7 @@ def test_a_check_without_java_names_the_fix(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_a_check_reports_a_wrong_java_home(tmp_path: Path) -> None:
     ran = run("check", JAVA_HOME=str(tmp_path))
-    assert f"failed  Java      JAVA_HOME is {tmp_path}, and there is no bin/java in it. " in ran.stdout
+    assert f"failed  Java          JAVA_HOME is {tmp_path}, and there is no bin/java in it. " in ran.stdout
 
 
 @pytest.mark.process
@@ -321,7 +321,7 @@ def test_a_check_reports_an_old_java(tmp_path: Path) -> None:
     java.write_text("""#!/bin/sh\necho 'openjdk version "1.8.0_402"' >&2\n""")
     java.chmod(0o755)
     ran = run("check", JAVA_HOME=str(tmp_path))
-    assert f"failed  Java      {java} is Java 8, and Spark 4 needs 17 or newer. " in ran.stdout
+    assert f"failed  Java          {java} is Java 8, and Spark 4 needs 17 or newer. " in ran.stdout
 
 
 @pytest.mark.process
@@ -329,14 +329,14 @@ def test_a_check_has_a_line_for_each_check_and_looks_at_the_users_log(tmp_path: 
     _, out, _ = answer("check", "--event-log", str(write_log(tmp_path / "app-1")))
     names = [row[8:18].strip() for row in out.splitlines()]
     assert names == ["Java", "PySpark", "jar", "classes", "event log", "application"[:10]]
-    assert out.splitlines()[-2] == "ok      event log 1 readable, 1 decision in it"
+    assert out.splitlines()[-2] == "ok      event log   1 readable, 1 decision in it"
 
 
 @pytest.mark.process
 def test_a_check_fails_when_the_users_log_cannot_be_read(tmp_path: Path, answer: Answer) -> None:
     code, out, _ = answer("check", "--event-log", str(tmp_path))
     assert code == 3
-    assert out.splitlines()[-1].startswith(f"failed  event log {tmp_path}: no event log in this folder. ")
+    assert out.splitlines()[-1].startswith(f"failed  event log   {tmp_path}: no event log in this folder. ")
 
 
 @pytest.mark.process
@@ -348,7 +348,7 @@ def test_a_check_does_not_call_a_foreign_file_readable(tmp_path: Path, answer: A
     write_log(tmp_path / "app-1")
     code, out, _ = answer("check", "--event-log", str(tmp_path))
     assert code == 0
-    assert "ok      event log 1 readable, 1 decision in it; 1 skipped, first: " in out
+    assert "ok      event log   1 readable, 1 decision in it; 1 skipped, first: " in out
 
 
 # the frame

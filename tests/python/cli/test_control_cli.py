@@ -176,7 +176,9 @@ def test_the_history_of_a_rollout_that_was_rolled_back_says_so(
     answer("rollback", *target, "--yes")
     told = answer("history", *target)[1]
     assert re.search(r"^no\. 2  rollout, undone since  ", told, re.MULTILINE)
-    assert told.splitlines()[-1].startswith("rollout no. 1 is no longer in force, rolled back by aqe-plugin rollback: ")
+    *_, last, why = told.splitlines()
+    assert last == "rollout no. 1: no longer in force"
+    assert why.startswith(f"  why      rolled back by aqe-plugin rollback: {conf}: ")
 
 
 @pytest.mark.parametrize("yes", [(), ("--yes",)])

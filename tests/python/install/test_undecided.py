@@ -112,7 +112,7 @@ def test_an_id_that_is_forced_and_that_no_query_joined_is_named_with_those_there
     code, _, err = answer("explain", str(tmp_path))
     assert (code, told in " ".join(err.split())) == (0, True), err
     code, out, _ = answer("check", "--target", str(tmp_path / "conf"), "--event-log", str(tmp_path))
-    assert f"remark  force     {told}" in out
+    assert f"remark  force       {told}" in out
 
 
 def test_of_many_ids_the_nearest_are_named_first() -> None:
