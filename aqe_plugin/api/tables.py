@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import shutil
+import textwrap
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from io import StringIO
@@ -70,7 +71,10 @@ def text_of(*tables: Table) -> str:
                     drawn.add_row(*(Text(visible_lines(cell)) for cell in row))
                 console.print(drawn)
             for note in table.notes:
-                console.print(Text(visible_lines(note)))
+                for line in visible_lines(note).split("\n"):
+                    # An id or a path is there to be pasted, however long.
+                    wrapped = textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [line]
+                    console.print(Text("\n".join(wrapped)), soft_wrap=True)
     return "\n".join(line.rstrip() for line in shown.get().rstrip("\n").split("\n"))
 
 

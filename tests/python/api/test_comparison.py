@@ -19,7 +19,7 @@ from aqe_plugin.api.tables import html_of
 from aqe_plugin.errors import StatementError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from samples import DECISION, OUTCOME, PLANNED, SAVING, ended
+from samples import DECISION, FACTS, OUTCOME, PLANNED, SAVING, ended
 
 STORY = QueryStory(
     "", "", 7, "", "apply", 900, (JoinStory(DECISION, (PLANNED,), (OUTCOME,), saving=SAVING),), ended(), None
@@ -249,6 +249,15 @@ def test_a_comparison_shows_rows_seconds_gain_and_the_joins_that_changed() -> No
     assert found._repr_html_() == html_of(*found._tables())
     assert "<td" in found._repr_html_()
     assert json.loads(json.dumps(encode(found)))["offSeconds"] == [3.0, 3.0, 3.0]
+
+
+def test_the_id_of_a_join_is_in_one_piece_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    long = replace(DECISION, facts=replace(FACTS, join_id=f"inner:{'ss_ticket_number=sr_ticket_number,' * 4}"))
+    joins = (replace(STORY.joins[0], decision=long),)
+    lines = repr(compared(Sides([(1,)], [(1,)], joins=joins))).splitlines()
+    assert long.join_id in {word for line in lines for word in line.split()}
+    assert max(len(line) for line in lines if long.join_id not in line) <= 80
 
 
 def test_the_gain_is_the_ratio_of_the_means_that_stand_below_it() -> None:
