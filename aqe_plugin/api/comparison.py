@@ -15,7 +15,8 @@ from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.errors import StatementError
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.render.query_text import ROW_COLUMNS, plain, query_summary, rows_of
+from aqe_plugin.render.query_text import plain, query_summary
+from aqe_plugin.render.short_lines import ROW_COLUMNS, rows_of
 
 # Of Student's distribution, for a 95 % interval; by degrees of freedom from 1 on. The last holds for all further ones.
 _STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)

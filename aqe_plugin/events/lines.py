@@ -22,7 +22,7 @@ from aqe_plugin.events.model import (
     PredicateInferred,
     QueryEnded,
 )
-from aqe_plugin.events.plan_digest import plan_digest
+from aqe_plugin.events.plan_digest import plan_parts
 
 FORCE_KEY = "spark.aqePlugin.force"
 SCHEMA_VERSION = 1
@@ -134,8 +134,8 @@ def _execution(line: bytes, name: str) -> ExecutionStarted:
     modified, plan = members.get("modifiedConfigs"), members.get("physicalPlanDescription")
     force = modified.get(FORCE_KEY) if isinstance(modified, dict) else None
     return replace(
-        decode(ExecutionStarted, {**members, "planDigest": "", "force": None}),
-        plan_digest=plan_digest(plan) if isinstance(plan, str) else "",
+        decode(ExecutionStarted, {**members, "planParts": [], "force": None}),
+        plan_parts=plan_parts(plan) if isinstance(plan, str) else (),
         force=force if isinstance(force, str) else None,
     )
 

@@ -526,14 +526,14 @@ class ExecutionStarted:
     """Spark's own event: a query began; ``description`` is what Spark's UI shows for it.
 
     Attributes:
-        plan_digest: as of a query's story.
+        plan_parts: what its plan computes; empty when the log does not say.
         force: what the session, other than its application, sets ``spark.aqePlugin.force`` to; ``None`` without that.
     """
 
     execution_id: int
     description: str
     time: int
-    plan_digest: str = ""
+    plan_parts: tuple[str, ...] = ()
     force: str | None = None
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from aqe_plugin.events.cancelled import says_cancelled
 from aqe_plugin.events.join_option import JoinOption, carried_out
 from aqe_plugin.events.lines import FORCE_KEY, ApplicationStarted, Decided, EnvironmentSet, Event, ExecutorRemoved
 from aqe_plugin.events.model import (
@@ -25,13 +25,11 @@ from aqe_plugin.events.model import (
     QueryEnded,
     TrialArm,
 )
+from aqe_plugin.events.plan_digest import plan_digest
 
 _MAX_OPEN_QUERIES = 10_000
-# SPARK_JOB_CANCELLED, OPERATION_CANCELED of Spark Connect, and a thread that was interrupted.
-_CANCELLED = re.compile(r"\bJob \d+ cancelled\b|\[OPERATION_CANCELED\]|\bjava\.lang\.InterruptedException\b")
 FILTERS_WITHOUT_EFFECT = ("pass_all", "missing")
 _TEN_YEARS_MILLIS = 10 * 366 * 86_400_000
-_SEVERAL_STAGES = "Multiple failures in stage materialization"
 
 T = TypeVar("T")
 
@@ -236,6 +234,8 @@ def _story(
     outcomes = query.ended.outcomes if query.ended is not None else ()
     flips = (query.ended.flips if query.ended is not None else None) or ()
     savings = {one.join_id: one for one in (query.ended.savings if query.ended is not None else None) or ()}
+    predicates = tuple(one for one in query.decided if isinstance(one, PredicateInferred))
+    bounds = (one.predicate for one in predicates if one.inferred_by == "INEQUALITY")
     started = query.started
     message = (query.spark_ended and query.spark_ended.error_message) or ""
     # Limits may have a mode of their own.
@@ -260,13 +260,13 @@ def _story(
         ended=query.ended,
         error=next(iter(message.strip().splitlines()), None),
         limits=limits,
-        predicates=tuple(one for one in query.decided if isinstance(one, PredicateInferred)),
-        cancelled=_says_cancelled(message),
+        predicates=predicates,
+        cancelled=says_cancelled(message),
         application_started_millis=application.time_millis,
         last_event_millis=_last_event_millis(query),
         log_written_millis=log_written_millis,
         decided_arm=next((one.arm for one in query.decided if one.arm is not None), None),
-        plan_digest=started.plan_digest if started is not None else "",
+        plan_digest=plan_digest(started.plan_parts, bounds) if started is not None else "",
         force=started.force if started is not None else None,
         session_forces=started is not None and started.force is not None,
     )
@@ -280,17 +280,6 @@ def beside_each_other(joins: Iterable[JoinStory]) -> tuple[JoinStory, ...]:
         replace(join, is_beside_others=True) if any(filters[outcome.table] > 1 for outcome in join.worked) else join
         for join in stories
     )
-
-
-def _says_cancelled(message: str) -> bool:
-    """Whether an error is a cancelled job, or several in stages that ran side by side, or an interrupted thread.
-
-    Spark itself cancels the other stages when one fails, so a cancellation that is only mentioned later is none.
-    """
-    first, *rest = message.strip().splitlines() or [""]
-    if _SEVERAL_STAGES in first:
-        first = next((line for line in rest if line.startswith("Caused by: ")), "")
-    return _CANCELLED.search(first) is not None
 
 
 def _last_event_millis(query: _Open) -> int:

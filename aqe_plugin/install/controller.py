@@ -8,8 +8,6 @@ ConflictError when it is written in a way that cannot be changed safely or only 
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,7 +15,6 @@ from itertools import pairwise
 from aqe_plugin.conf.changes import Change, as_kept, changes_between
 from aqe_plugin.conf.credentials import HIDDEN
 from aqe_plugin.conf.keys import (
-    CANARY,
     CANARY_SET,
     CANARY_SHARE,
     JARS_KEY,
@@ -28,7 +25,8 @@ from aqe_plugin.conf.keys import (
 )
 from aqe_plugin.conf.stores.locate import read_target
 from aqe_plugin.conf.target import ConfStore
-from aqe_plugin.errors import AqePluginError, ConfError, ConflictError, StateError, TargetError, WriteError
+from aqe_plugin.errors import ConfError, ConflictError, StateError, TargetError, WriteError
+from aqe_plugin.install.differences import difference, how_to_keep, items_in
 from aqe_plugin.install.journal import (
     SCHEMA_VERSION,
     Action,
@@ -165,9 +163,9 @@ def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Pr
     if store.keeps_texts and digest(content) != last.after and not force:
         raise ConflictError(
             f"{store.name}: changed since {last.action} no. {last.number} by somebody else: "
-            f"{_difference(store, journal.kept(last.after), content)}. "
+            f"{difference(store, journal.kept(last.after), content)}. "
             "A rollback would undo that too: --force does so and keeps the present file as a backup. "
-            f"{_by_the_plugin(store, journal.kept(last.after), content)}"
+            f"{how_to_keep(store, journal.kept(last.after), content)}"
         )
     first = of_last_rollout(changed)[0] if to is None else _first_after(to, changed, store.name)
 
@@ -182,9 +180,9 @@ def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Pr
         return None if _made_it(since(earliest), store) and not conf.items() else conf.render()
 
     canary = _canary_before(first, changed)
-    if canary is not None and not _has_canary(_items(store, as_before(first))):
+    if canary is not None and not _has_canary(items_in(store, as_before(first))):
         canary = None
-    is_gone = not _has_canary(_items(store, content))
+    is_gone = not _has_canary(items_in(store, content))
     is_over = is_gone or any(map(went_back, since(first)))
     if canary is not None and to is not None and is_over:
         known = ", ".join(str(record.number) for record in changed)
@@ -205,7 +203,7 @@ def propose_rollback(store: ConfStore, force: bool, to: int | None = None) -> Pr
         )
     before = as_before(first)
     why = f"as before {first.action} no. {first.number}"
-    changes = changes_between(_items(store, content), _items(store, before), why)
+    changes = changes_between(items_in(store, content), items_in(store, before), why)
     if not store.keeps_texts:
         _require_credentials(changes, journal, store)
     return Proposal("rollback", store, content, before, changes, first.number)
@@ -282,7 +280,7 @@ def was_carried_out(record: Record, store: ConfStore, content: bytes | None) -> 
     """Whether ``content`` shows that an interrupted change reached the target, which others may have edited since."""
     if digest(content) in (record.before, record.after):
         return digest(content) == record.after
-    items = _items(store, content)
+    items = items_in(store, content)
     found = (as_kept(replace(change, new=items.get(change.key))) for change in record.changes)
     return any(seen.new == change.new != change.old for seen, change in zip(found, record.changes, strict=True))
 
@@ -382,40 +380,3 @@ def _only_ours(installs: list[Record], content: bytes | None) -> bool:
     """Whether only these installs changed the target since the first of them."""
     unbroken = all(earlier.after == later.before for earlier, later in pairwise(installs))
     return bool(installs) and unbroken and installs[-1].after == digest(content)
-
-
-def _items(store: ConfStore, content: bytes | None) -> dict[str, str]:
-    """The keys in ``content``, none if it cannot be parsed: it is about to be replaced."""
-    try:
-        return store.parse(content).items()
-    except AqePluginError:
-        return {}
-
-
-def _by_the_plugin(store: ConfStore, expected: bytes | None, found: bytes | None) -> str:
-    """How to keep the plugin's own keys that somebody set by hand; empty where there are none."""
-    changes = changes_between(_items(store, expected), _items(store, found), "")
-    ours = [
-        one
-        for one in changes
-        if is_ours(one.key) and not one.key.startswith(CANARY) and one.new and not problem_of_change(one.key, one.new)
-    ]
-    if not ours:
-        return ""
-    sets = " ".join(f"--set {shlex.quote(f'{one.key}={one.new}')}" for one in ours)
-    return f"To keep it, take it out of the file, roll back, and then: aqe-plugin rollout {sets} --yes."
-
-
-def _difference(store: ConfStore, expected: bytes | None, found: bytes | None) -> str:
-    """The difference, without values, which may be secret."""
-    if found is None:
-        return "the file is gone"
-    keys = [change.key for change in changes_between(_items(store, expected), _items(store, found), "")]
-    lines = (found or b"").decode("utf-8", "replace").split("\n")
-    at = {key: next((number for number, line in enumerate(lines, 1) if _sets(line, key)), 0) for key in keys}
-    named = [f"{key} (line {at[key]})" if at[key] else key for key in keys]
-    return f"it differs in {', '.join(named)}" if keys else "it differs in comments or layout"
-
-
-def _sets(line: str, key: str) -> bool:
-    return re.match(rf"\s*{re.escape(key)}[\s:=]", line) is not None

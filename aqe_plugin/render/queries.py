@@ -18,10 +18,9 @@ from aqe_plugin.render.query_text import (
     predicate_lines,
     query_failure,
     query_heading,
-    query_line,
     query_summary,
-    row_lines,
 )
+from aqe_plugin.render.short_lines import query_line, row_lines
 from aqe_plugin.render.terminal import drawn_table
 
 # From this width on, a column holds the longest conf key in one piece.

@@ -7,16 +7,14 @@ from aqe_plugin.events.savings import Savings
 from aqe_plugin.render.html import facts, page_start, plot, shown, table
 from aqe_plugin.render.query_text import (
     COLUMNS,
-    ROW_COLUMNS,
     join_cells,
     limit_lines,
     plain,
     predicate_lines,
-    query_line,
     query_summary,
-    rows_of,
 )
 from aqe_plugin.render.savings import Head, rows_by_table, seconds_by_query
+from aqe_plugin.render.short_lines import ROW_COLUMNS, query_line, rows_of
 
 
 def page_head(head: Head, savings: Savings, source: str) -> str:

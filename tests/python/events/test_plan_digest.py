@@ -6,7 +6,7 @@ import pytest
 
 from aqe_plugin.events.lines import parse_event
 from aqe_plugin.events.model import ExecutionStarted
-from aqe_plugin.events.plan_digest import plan_digest
+from aqe_plugin.events.plan_digest import plan_digest, plan_parts
 from samples import started
 
 # As Spark 4.1 writes it for TPC-DS q93, shortened.
@@ -36,9 +36,13 @@ INFERRED = (
 )
 
 
+def digest(plan: str, *bounds: str) -> str:
+    return plan_digest(plan_parts(plan), bounds)
+
+
 @pytest.mark.parametrize("same", [PLAN.replace("#2", "#102").replace("#0L", "#100L"), INFERRED])
 def test_ids_of_columns_numbers_of_operators_and_inferred_predicates_change_nothing(same: str) -> None:
-    assert plan_digest(same) == plan_digest(PLAN) != ""
+    assert digest(same) == digest(PLAN) != ""
 
 
 @pytest.mark.parametrize(
@@ -53,10 +57,17 @@ def test_ids_of_columns_numbers_of_operators_and_inferred_predicates_change_noth
 )
 def test_a_constant_a_function_and_a_command_make_another_query(old: str, new: str) -> None:
     assert old in PLAN
-    assert plan_digest(PLAN.replace(old, new)) != plan_digest(PLAN)
+    assert digest(PLAN.replace(old, new)) != digest(PLAN)
+
+
+def test_a_bound_that_was_inferred_is_left_out_of_a_plan_with_it_and_of_one_without() -> None:
+    bound = "(r_reason_sk <= 498L)"
+    applied = PLAN.replace("AND (cast", "AND (r_reason_sk#0L <= 498) AND (cast")
+    assert digest(applied) != digest(PLAN)
+    assert digest(applied, bound) == digest(PLAN, bound) == digest(PLAN)
 
 
 def test_a_start_without_a_plan_has_no_digest_and_one_with_a_plan_has_its_own() -> None:
-    assert plan_digest("") == ""
+    assert digest("") == ""
     found = parse_event(started(plan=PLAN, force="*=no_filter"))
-    assert found == ExecutionStarted(7, "q93", 1_700_000_000_000, plan_digest(PLAN), "*=no_filter")
+    assert found == ExecutionStarted(7, "q93", 1_700_000_000_000, plan_parts(PLAN), "*=no_filter")

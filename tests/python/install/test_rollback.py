@@ -147,7 +147,7 @@ def test_a_line_of_the_plugin_written_by_hand_is_named_with_how_to_keep_it(conf:
     said = str(refused.value)
     assert said.startswith(f"{conf}: changed since install no. 1 by somebody else: ")
     assert f"spark.aqePlugin.filter.maxPassRate (line {number - 1}), spark.password (line {number})" in said
-    assert "then: aqe-plugin rollout --set spark.aqePlugin.filter.maxPassRate=0.5 --yes." in said
+    assert f"then: aqe-plugin rollout --target {conf} --set spark.aqePlugin.filter.maxPassRate=0.5 --yes." in said
     assert "hunter2" not in said
 
 
