@@ -311,7 +311,7 @@ def test_a_check_without_java_names_the_fix(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_a_check_reports_a_wrong_java_home(tmp_path: Path) -> None:
     ran = run("check", JAVA_HOME=str(tmp_path))
-    assert f"failed  Java          JAVA_HOME is {tmp_path}, and there is no bin/java in it. " in ran.stdout
+    assert f"failed  Java        JAVA_HOME is {tmp_path}, and there is no bin/java in it. " in ran.stdout
 
 
 @pytest.mark.process
@@ -321,7 +321,7 @@ def test_a_check_reports_an_old_java(tmp_path: Path) -> None:
     java.write_text("""#!/bin/sh\necho 'openjdk version "1.8.0_402"' >&2\n""")
     java.chmod(0o755)
     ran = run("check", JAVA_HOME=str(tmp_path))
-    assert f"failed  Java          {java} is Java 8, and Spark 4 needs 17 or newer. " in ran.stdout
+    assert f"failed  Java        {java} is Java 8, and Spark 4 needs 17 or newer. " in ran.stdout
 
 
 @pytest.mark.process

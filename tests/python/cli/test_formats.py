@@ -53,7 +53,7 @@ def test_checks_as_json_are_those_of_the_table(answer: Answer) -> None:
     as_json = answer("check", "--format", "json")
     told = [json.loads(line) for line in as_json[1].splitlines()]
     assert as_json[0] == code
-    assert [f"{one['verdict']:<8}{one['name']:<10}{one['found']}" for one in told] == table.splitlines()
+    assert [f"{one['verdict']:<8}{one['name']:<12}{one['found']}" for one in told] == table.splitlines()
 
 
 def test_text_is_never_colored_wrapped_or_read_as_markup(tmp_path: Path, answer: Answer) -> None:
