@@ -78,9 +78,14 @@ def test_all_applications_that_decided_nothing_are_named_also_beside_others_that
     assert "g:" not in err
 
 
-def test_where_the_plugin_was_taken_out_an_application_without_it_is_no_fault(tmp_path: Path, answer: Answer) -> None:
+@pytest.mark.parametrize("theirs", ["", "spark.executor.cores 4\n"])
+def test_where_the_plugin_was_taken_out_an_application_without_it_is_no_fault(
+    tmp_path: Path, answer: Answer, theirs: str
+) -> None:
     logs, conf = tmp_path / "logs", tmp_path / "spark-defaults.conf"
     logs.mkdir()
+    if theirs:
+        conf.write_text(theirs)
     (logs / "a").write_bytes(LOG_START + environment({}))
     (logs / "b").write_bytes(LOG_START + environment(LOADED | {"spark.aqePlugin.mode": "off"}))
 
@@ -91,6 +96,7 @@ def test_where_the_plugin_was_taken_out_an_application_without_it_is_no_fault(tm
     answer("install", "--target", str(conf), "--mode", "observe", "--yes")
     assert checked()[1][0].startswith("failed  application a: it did not load the plugin (it has no spark.plugins)")
     answer("uninstall", "--target", str(conf), "--yes")
+    assert conf.exists() == bool(theirs)
     code, (left, off) = checked()
     assert left.startswith(
         "remark  application a: it did not load the plugin, and neither does the conf that is checked"
