@@ -159,7 +159,7 @@ def scans_and_shuffles(sizes: Sizes, bytes_of: Mapping[str, int]) -> Iterator[Ex
             ),
             Arm(
                 "sorted",
-                f"SELECT * FROM (SELECT /*+ REPARTITION({sizes.partitions}, k) */ k, v FROM {{probe}}) SORT BY k",
+                f"SELECT * FROM (SELECT /*+ REPARTITION({sizes.partitions}, k) */ k, v FROM {{probe}}) SORT BY k, v",
                 work={**_shuffled(sizes, sizes.probe_rows, _NARROW_BYTES), _SORT: _comparisons(sizes)},
             ),
         ),

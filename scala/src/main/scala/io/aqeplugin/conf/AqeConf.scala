@@ -115,14 +115,14 @@ object AqeConf {
 
   // The cost formula; every coefficient is per task thread unless it says otherwise.
 
-  val CostShuffleNanosPerByte: ConfEntry[Double] = nanos("cost.shuffleNanosPerByte", 6.0, "nanos/byte")(
+  val CostShuffleNanosPerByte: ConfEntry[Double] = nanos("cost.shuffleNanosPerByte", 3.0, "nanos/byte")(
     "Writing and reading one byte of a row through a shuffle; a tenth of it for reading one back for a filter."
   )
-  val CostShuffleNanosPerRow: ConfEntry[Double] = nanos("cost.shuffleNanosPerRow", 250.0, "nanos/row")(
+  val CostShuffleNanosPerRow: ConfEntry[Double] = nanos("cost.shuffleNanosPerRow", 200.0, "nanos/row")(
     "Writing and reading one row through a shuffle, in addition to its bytes."
   )
-  val CostSortNanosPerComparison: ConfEntry[Double] = nanos("cost.sortNanosPerComparison", 18.0, "nanos")(
-    "One step of a sort; a partition of n rows takes n * log2(n) steps."
+  val CostSortNanosPerComparison: ConfEntry[Double] = nanos("cost.sortNanosPerComparison", 30.0, "nanos")(
+    "One step of a sort; a partition of n rows takes n * log2(n) steps, by one number at most 3 n."
   )
   val CostMergeNanosPerRow: ConfEntry[Double] = nanos("cost.mergeNanosPerRow", 40.0, "nanos/row")(
     "Moving one sorted row through a sort-merge join."

@@ -21,7 +21,7 @@ final case class CostTerm(
   *
   * of each operator between the scans and the join ([[PathStep]]), into which i rows go
   * shuffle below     i p (its w shuffleNanosPerByte + shuffleNanosPerRow) / n
-  * sort below        i p log2(i p / its partitions) sortNanosPerComparison / n
+  * sort below        i p c(i p / its partitions) sortNanosPerComparison / n
   * merge below       i p mergeNanosPerRow / n
   * lookup below      i p (k hashProbeNanosPerRow + misses(its table's bytes, 16 MiB) hashMissNanosPerRow) / n
   * broadcast below   i p (hashBuildNanosPerRow + its w (collectNanosPerByte + broadcastNanosPerByte e))
@@ -36,7 +36,7 @@ final case class CostTerm(
   * build shuffle     z (b (m shuffleNanosPerByte + shuffleNanosPerRow) / n + jobLaunchNanos)    z shuffles that the build side still needs
   *
   * sort-merge only
-  * sort              (r p log2(r p / partitions) / n + b log2(b / partitions) h) sortNanosPerComparison
+  * sort              (r p c(r p / partitions) / n + b c(b / partitions) h) sortNanosPerComparison
   * merge             (r p / n + b h) mergeNanosPerRow
   * spill             max(0, r p w - 2 t partitions) shuffleNanosPerByte / n
   *
@@ -59,7 +59,7 @@ final case class CostTerm(
   * scan by itself    (1 - g) (its scan bytes scanNanosPerByte + its rows p' rowPipelineNanosPerRow) / n
   *
   * not sort-merge, and an operator above relies on the order
-  * sort above        r p log2(r p / partitions) sortNanosPerComparison / n
+  * sort above        r p c(r p / partitions) sortNanosPerComparison / n
   * spill above       max(0, r p w - 2 t partitions) shuffleNanosPerByte / n
   *
   * filter only
@@ -73,6 +73,8 @@ final case class CostTerm(
   * }}}
   * A lookup of a number is one probe, k = 1. A key of several columns, or of one that is not an integer, is written as a row, hashed and
   * compared: k = 4. A filter check pays for the hash of one column whose codes are not its values, and of each column after the first.
+  *
+  * A sort of i rows in one partition takes c(i) = log2(i) comparisons of each row. By one number, Spark compares no rows: c(i) is at most 3.
   *
   * Of accesses at random, those to memory are misses(bytes, cache) = 1 - cache / bytes. The hash table of a slot is the share `h` of the build
   * side with its hash table, and the share `q` of the probe rows, the pass rate whether or not there is a filter, find their row in it. A
@@ -161,10 +163,12 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   }
 
   private def sortMergeTerms(probeRowsLeft: Double): Seq[CostTerm] = Seq(
-    CostTerm("sort", prices.sorted(probeRowsLeft, partitions) / slots + prices.sorted(buildRows, partitions) * heaviestShare),
+    CostTerm("sort", sorted(probeRowsLeft) / slots + sorted(buildRows) * heaviestShare),
     CostTerm("merge", (probeRowsLeft / slots + buildRows * heaviestShare) * thresholds(CostMergeNanosPerRow)),
     spill("spill", probeRowsLeft)
   )
+
+  private def sorted(rows: Double): Double = prices.sorted(rows, partitions, facts.build.keys.isSortedByRow)
 
   private def spill(name: String, sortedRows: Double): CostTerm = {
     val bytes = sortedRows * atLeastZero(facts.probe.rowBytes)
@@ -189,7 +193,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, th
   private def sortAbove(probeRowsLeft: Double): Seq[CostTerm] =
     if (facts.orderUsed)
       Seq(
-        CostTerm("sort above", prices.sorted(probeRowsLeft, partitions) / slots),
+        CostTerm("sort above", sorted(probeRowsLeft) / slots),
         spill("spill above", probeRowsLeft)
       )
     else Nil

@@ -249,7 +249,11 @@ final case class JoinFacts(
     @Told(
       doc = "whether the query writes the rows of the join and no other shuffle lies between, so that the tasks of the join write",
       optional = true
-    ) written: Boolean = false
+    ) written: Boolean = false,
+    @Told(
+      doc = "whether Spark broadcasts the build side only because filters of other joins removed rows of it",
+      optional = true
+    ) smallByFilters: Boolean = false
 ) {
 
   /** The method of Spark's own plan. */
@@ -257,6 +261,9 @@ final case class JoinFacts(
     if (sparkStrategy == Strategy.Broadcast || build.alreadyBroadcast) Method.Broadcast
     else if (sparkStrategy == Strategy.ShuffledHash) Method.ShuffledHash
     else Method.SortMerge
+
+  /** The method of Spark's plan of a query without filters. */
+  def methodWithoutFilters: Method = if (smallByFilters) Method.SortMerge else sparkMethod
 
   /** Whether the probe side's scan cannot start before the build side has finished, whatever is decided, as below a broadcast join. */
   def probeWaitsAnyway: Boolean = sparkStrategy == Strategy.Broadcast && probe.exchanges == 0

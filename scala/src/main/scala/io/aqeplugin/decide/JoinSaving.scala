@@ -39,7 +39,7 @@ object JoinSaving {
       thresholds: Thresholds
   ): Option[JoinSaving] = {
     val facts = decision.facts
-    val spark = JoinOption(facts.sparkMethod, withFilter = false)
+    val spark = JoinOption(facts.methodWithoutFilters, withFilter = false)
     if (ran == spark && !sparesShuffle(facts)) None
     else {
       val passRate = if (ran.withFilter) rows.fold(decision.passRate)(_.share) else decision.passRate
@@ -74,7 +74,7 @@ object JoinSaving {
     * probe side would have been shuffled by then.
     */
   private def sparesShuffle(facts: JoinFacts): Boolean =
-    facts.sparkMethod == Method.Broadcast && !facts.build.alreadyBroadcast && !facts.probe.started && !facts.orderUsed &&
+    facts.methodWithoutFilters == Method.Broadcast && !facts.build.alreadyBroadcast && !facts.probe.started && !facts.orderUsed &&
       facts.waiting.exists(_.waits)
 
   private def withoutWait(facts: JoinFacts): JoinFacts =
@@ -92,7 +92,8 @@ object JoinSaving {
     val below = probe.path.collect { case step: PathStep.Shuffle => bytes(step.rows, step.rowBytes) }
     val own = bytes(probe.rows, probe.rowBytes)
     val shuffles = math.max(0, probe.exchanges - below.size)
-    val isNew = ran.method == Method.Broadcast && !facts.orderUsed && (facts.sparkMethod != Method.Broadcast || sparesShuffle(facts))
+    val isNew =
+      ran.method == Method.Broadcast && !facts.orderUsed && (facts.methodWithoutFilters != Method.Broadcast || sparesShuffle(facts))
     val avoided = if (isNew && shuffles > 0) own else 0.0
     val spared = probe.path.collectFirst { case step: PathStep.Shared => step.share.max(0.0).min(1.0) }.getOrElse(1.0)
     compressedShare(facts.build) * (avoided * spared + (shuffles * own - avoided + below.sum) * removed)

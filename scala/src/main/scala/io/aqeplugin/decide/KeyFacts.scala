@@ -22,6 +22,9 @@ final case class KeyFacts(
   /** Whether a hash join writes, hashes and compares the key as a row instead of looking up a number. */
   def isLookedUpByRow: Boolean = byRow || columns > 1
 
+  /** Whether a sort compares the key's rows. Spark sorts by one number without comparing. */
+  def isSortedByRow: Boolean = hashed || columns > 1
+
   /** How many keys there are at most, by their number or their range. */
   def mostDistinct: Option[Long] = distinct.orElse(min.zip(max).map { case (low, high) =>
     (BigInt(high) - low + 1).max(BigInt(0)).min(BigInt(Long.MaxValue)).toLong

@@ -61,7 +61,7 @@ private[decide] final class PathPrice(path: Seq[PathStep], slots: Double, prices
     else
       Seq(
         sum("shuffle below") { case step: PathStep.Shuffle => left(step) * prices.shuffled(step.rowBytes) },
-        sum("sort below") { case step: PathStep.Sort => prices.sorted(left(step), math.max(1, step.partitions).toDouble) },
+        sum("sort below") { case step: PathStep.Sort => prices.sorted(left(step), math.max(1, step.partitions).toDouble, step.byRow) },
         sum("merge below") { case step: PathStep.Merge => left(step) * thresholds(CostMergeNanosPerRow) },
         sum("lookup below") { case step: PathStep.Lookup =>
           left(step) * (prices.probe(step.byRow) + hashMiss(math.max(0L, step.tableRows).toDouble, step.tableRowBytes))

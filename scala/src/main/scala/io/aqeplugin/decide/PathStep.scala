@@ -37,7 +37,8 @@ object PathStep {
 
   final case class Sort(
       @Told(doc = Rows, unit = "rows") rows: Long,
-      @Told(doc = "number of partitions, each sorted by itself", unit = "partitions") partitions: Int
+      @Told(doc = "number of partitions, each sorted by itself", unit = "partitions") partitions: Int,
+      @Told(doc = "rows are compared, as it sorts by several columns or by none that is a number", optional = true) byRow: Boolean = false
   ) extends PathStep
 
   /** One side of a sort-merge join. */

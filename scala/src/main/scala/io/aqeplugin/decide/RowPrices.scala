@@ -25,9 +25,11 @@ private[decide] final class RowPrices(executors: Int, thresholds: Thresholds) {
   /** The access of a check to memory, in a filter of so many bytes. */
   def filterMiss(filterBytes: Double): Double = missed(filterBytes, CoreCacheBytes) * thresholds(CostFilterMissNanosPerRow)
 
-  /** All rows that are sorted, in partitions of equal size. */
-  def sorted(rows: Double, partitions: Double): Double =
-    rows * math.max(0.0, math.log(math.max(1.0, rows / partitions)) / Log2) * thresholds(CostSortNanosPerComparison)
+  /** All rows that are sorted, in partitions of equal size: by comparing rows, or as numbers, which Spark does in one pass for each byte. */
+  def sorted(rows: Double, partitions: Double, byRow: Boolean): Double = {
+    val steps = math.max(0.0, math.log(math.max(1.0, rows / partitions)) / Log2)
+    rows * (if (byRow) steps else math.min(steps, StepsOfNumber)) * thresholds(CostSortNanosPerComparison)
+  }
 }
 
 private object RowPrices {
@@ -39,6 +41,9 @@ private object RowPrices {
 
   /** Lookups of a number that one lookup of a row takes: its key is written, hashed and compared. */
   private val ProbesPerRowKey = 4
+
+  /** Comparisons that the sort of one number takes as long as. */
+  private val StepsOfNumber = 3.0
 
   /** The share of accesses at random to so many bytes that a cache does not have. */
   private def missed(bytes: Double, cacheBytes: Double): Double = if (bytes <= cacheBytes) 0.0 else 1 - cacheBytes / bytes

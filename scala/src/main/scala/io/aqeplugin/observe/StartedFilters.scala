@@ -32,4 +32,14 @@ object StartedFilters {
     case reused: ReusedExchangeExec => isIn(reused.child, joinId)
     case other                      => other.children.exists(isIn(_, joinId))
   }
+
+  /** An estimate of the share of rows that the filters of other joins left of what a finished plan would have given without them. */
+  def kept(plan: SparkPlan): Double = plan match {
+    case filters: StartedFilters =>
+      val (read, left) = filters.rows
+      (if (read > 0) left.toDouble / read else 1.0) * kept(plan.children.head)
+    case stage: QueryStageExec      => kept(stage.plan)
+    case reused: ReusedExchangeExec => kept(reused.child)
+    case other                      => other.children.map(kept).product
+  }
 }

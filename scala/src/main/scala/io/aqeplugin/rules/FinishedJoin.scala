@@ -87,7 +87,8 @@ final case class FinishedJoin(
         build = build.copy(exchanges = if (needsShuffle) 1 else 0),
         probe =
           estimate.probe.copy(sample = sample.filter(_ => hasOnlyTarget(estimate)).flatMap(_.matching(sketches.everyKey(stage, keys)))),
-        sparkStrategy = sparkStrategy(estimate, build)
+        sparkStrategy = sparkStrategy(estimate, build),
+        smallByFilters = isSmallByFilters(estimate)
       )
       if (isOnlyObserved) measured else measured.copy(probe = probe(measured.probe), filterObstacle = filterObstacle(estimate))
     }
@@ -99,7 +100,7 @@ final case class FinishedJoin(
   /** What Spark does, given the author's hint, or else AQE's and the size of the build side, without a hash table and without a row limit. */
   private def sparkStrategy(estimate: JoinFacts, build: BuildFacts): Strategy = {
     val isByRange = site.exists(_.bounds.isDefined)
-    val isSmall = estimate.canBroadcast && sizeInBytes <= SparkThreshold.of(SQLConf.get).bytes
+    val isSmall = estimate.canBroadcast && sizeInBytes <= threshold
     if (isByRange && !build.alreadyBroadcast) Strategy.LeaveToSpark
     else if (isBroadcast) Strategy.Broadcast
     else if (FinishedJoin.isCache(stage) || !isAllOfBuildSide) Strategy.LeaveToSpark
@@ -111,6 +112,11 @@ final case class FinishedJoin(
         hashesBySize = ThisSparkLine.hashesWithoutHint(stage, SQLConf.get)
       )
   }
+
+  private def isSmallByFilters(estimate: JoinFacts): Boolean =
+    !isBroadcast && estimate.hint.isEmpty && sizeInBytes <= threshold && BigDecimal(sizeInBytes) > StartedFilters.kept(stage) * threshold
+
+  private def threshold: Long = SparkThreshold.of(SQLConf.get).bytes
 
   /** The columns of the only scan that a filter can reach; only a physical plan shows it. */
   private def onlyTarget: Option[Seq[ExprId]] = site.map(_.targets.flatMap(_.node.output.map(_.exprId)))

@@ -2,7 +2,7 @@ package io.aqeplugin.rules
 
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.BuildLeft
-import org.apache.spark.sql.execution.{SortExec, SparkPlan}
+import org.apache.spark.sql.execution.{SortExec, SortPrefixUtils, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ShuffleExchangeLike}
@@ -28,8 +28,10 @@ private[rules] final class ProbePath(join: SparkPlan, targets: Seq[FilterTarget]
     passed.filterNot { case (operator, _) => own.exists(_ eq operator) }.flatMap { case (operator, child) => step(operator, child) }
 
   private def step(operator: SparkPlan, child: SparkPlan): Option[PathStep] = operator match {
-    case _: ShuffleExchangeLike      => Some(PathStep.Shuffle(rows(child), estimates.rowBytes(child)))
-    case _: SortExec                 => Some(PathStep.Sort(rows(child), child.outputPartitioning.numPartitions))
+    case _: ShuffleExchangeLike => Some(PathStep.Shuffle(rows(child), estimates.rowBytes(child)))
+    case sort: SortExec         =>
+      val byNumber = sort.sortOrder.size == 1 && SortPrefixUtils.canSortFullyWithPrefix(sort.sortOrder.head)
+      Some(PathStep.Sort(rows(child), child.outputPartitioning.numPartitions, byRow = !byNumber))
     case _: SortMergeJoinExec        => Some(PathStep.Merge(rows(child)))
     case hash: BroadcastHashJoinExec => Some(ofBroadcastJoin(hash, child))
     case hash: ShuffledHashJoinExec  =>

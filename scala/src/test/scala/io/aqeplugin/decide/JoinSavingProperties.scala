@@ -32,6 +32,15 @@ class JoinSavingProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(saving(small.copy(waiting = Some(wait), build = small.build.copy(alreadyBroadcast = true)), JoinOption.Broadcast, None).isEmpty)
   }
 
+  test("a build side that Spark broadcasts only because of filters is priced as the sort that Spark runs without them") {
+    val small = sorted.copy(sparkStrategy = Strategy.Broadcast, canBroadcast = true, smallByFilters = true)
+    assert(saving(small, JoinOption.Broadcast, None).flatMap(_.elapsedMillis) == saving(
+      sorted,
+      JoinOption.Broadcast,
+      None
+    ).flatMap(_.elapsedMillis))
+  }
+
   test("at the expected share of rows a saving is the difference of the decision's own prices") {
     forAll(FactsGen.joinFacts, FactsGen.thresholds) { (facts, thresholds) =>
       val decision = DecideJoin.decide(facts.copy(waiting = None), thresholds)

@@ -55,6 +55,19 @@ class EstimatesSuite extends AnyFunSuite with PluginSession with EstimateQueries
     }
   }
 
+  test("a build side that is small enough to be broadcast only because a filter removed rows of it says so") {
+    table("every_day", Returns, files = 2)
+    def smallByFilters(days: Int): Seq[Boolean] =
+      withConf("spark.sql.autoBroadcastJoinThreshold" -> "40k", "spark.aqePlugin.test.openGates" -> "true") {
+        val query =
+          s"SELECT count(*) FROM sales s JOIN every_day r ON s.ticket = r.ticket JOIN days d ON r.day = d.day WHERE d.name < 'd$days'"
+        sameRows(spark.sql(query)).decided.map(_.decision.path("facts")).filter(_.path("keys").toString.contains("ticket"))
+          .map(_.path("smallByFilters").asBoolean)
+      }
+    assert(smallByFilters(days = 1) == Seq(true))
+    assert(smallByFilters(days = 9) == Seq(false))
+  }
+
   test("an unpartitioned small table has as many rows as came out of its scan") {
     table("whole", Returns)
     val decision = chosen("SELECT count(*), sum(s.v) FROM sales s JOIN (SELECT * FROM whole WHERE day < 2) r ON s.ticket = r.ticket")
