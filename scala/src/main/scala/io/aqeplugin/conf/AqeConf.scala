@@ -121,7 +121,7 @@ object AqeConf {
   val CostShuffleNanosPerRow: ConfEntry[Double] = nanos("cost.shuffleNanosPerRow", 200.0, "nanos/row")(
     "Writing and reading one row through a shuffle, in addition to its bytes."
   )
-  val CostSortNanosPerComparison: ConfEntry[Double] = nanos("cost.sortNanosPerComparison", 30.0, "nanos")(
+  val CostSortNanosPerComparison: ConfEntry[Double] = nanos("cost.sortNanosPerComparison", 25.0, "nanos")(
     "One step of a sort; a partition of n rows takes n * log2(n) steps, by one number at most 3 n."
   )
   val CostMergeNanosPerRow: ConfEntry[Double] = nanos("cost.mergeNanosPerRow", 40.0, "nanos/row")(
