@@ -33,9 +33,12 @@ CONFIGS ?= default,forced,plugin
 RUNS ?= 3
 WARM_UPS ?= 1
 
-# The jars that workloads of Delta and Iceberg read their tables with.
-TABLE_FORMATS := .build/table-formats/.copied
-FORMATS_OF_WORKLOAD := $(if $(filter %-delta %-iceberg,$(WORKLOAD)),table-formats)
+# The jars that workloads of Delta and Iceberg read their tables with, and the engine of Comet's contenders.
+NEIGHBOURS := .build/neighbours/.copied
+NEIGHBOURS_OF_BENCH := $(if $(filter %-delta %-iceberg,$(WORKLOAD))$(findstring comet,$(CONFIGS)),neighbour-jars)
+
+# What `make bench-comet` runs five times: queries of which runtime filters win much of the time, or none.
+COMET_QUERIES := q93,q50,q80,q25,q29,q40,q16,q94,q95,q64,q24a,q24b
 
 # `make bench-daemon` and `make bench-logs` parameters; the log is that of `make demo`
 LOG ?= .build/demo/events
@@ -134,7 +137,7 @@ test-python: lint-python jar $(CLASSES) ## the Python tests: units, contracts, s
 	  exit $$failed; } 2>&1 | tee $(REPORTS)/python.log
 
 .PHONY: test-all
-test-all: lint jar table-formats ## every case on the primary Spark line, the other lines' whole suites with a sample, some of Spark's own suites
+test-all: lint jar neighbour-jars ## every case on the primary Spark line, the other lines' whole suites with a sample, some of Spark's own suites
 	AQE_PLUGIN_TESTS=all $(SBT) $(PRIMARY)/test
 	env -u AQE_PLUGIN_TESTS $(SBT) otherLines
 	AQE_PLUGIN_TESTS=all $(MAKE) test-python test-spark-quick LANE_MINUTES=600
@@ -239,19 +242,29 @@ test-dist: dist ## dist/ made twice has the same bytes, and a plain Spark takes 
 	diff .build/SHA256SUMS.first dist/SHA256SUMS
 	$(BIN)/python -m pytest -q tests/deploy/on_dist.py
 
-.PHONY: table-formats
-table-formats: $(TABLE_FORMATS) ## the jars of Delta and Iceberg, for the workloads that read their tables
+.PHONY: neighbour-jars
+neighbour-jars: $(NEIGHBOURS) ## the jars of Delta, Iceberg and Comet, for the workloads and contenders that need them
 
-$(TABLE_FORMATS): build.sbt
-	$(SBT) $(PRIMARY)/tableFormatJars
+$(NEIGHBOURS): build.sbt
+	$(SBT) $(PRIMARY)/neighbourJars
 	touch $@
 
 .PHONY: bench
-bench: venv jar $(FORMATS_OF_WORKLOAD) ## side-by-side timings: make bench WORKLOAD=tpcds SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3
+bench: venv jar $(NEIGHBOURS_OF_BENCH) ## side-by-side timings: make bench WORKLOAD=tpcds SF=10 QUERIES=q93,q50 CONFIGS=default,forced,plugin RUNS=3
 	$(BIN)/python -m benchmarks --workload $(WORKLOAD) --sf $(SF) --queries $(QUERIES) --configs $(CONFIGS) --runs $(RUNS) --warm-ups $(WARM_UPS) $(ARGS)
 
+.PHONY: bench-comet
+bench-comet: venv jar neighbour-jars ## twelve queries beside Apache DataFusion Comet, five runs: make bench-comet SF=10
+	$(BIN)/python -m benchmarks --sf $(SF) --queries $(COMET_QUERIES) --runs 5 --driver-memory 5g \
+	  --configs default,forced,comet,comet-forced,plugin,comet-plugin --out .build/bench/comet $(ARGS)
+
+.PHONY: bench-comet-all
+bench-comet-all: venv jar neighbour-jars ## all queries once beside Spark and Comet; a second call goes on where the first was stopped
+	$(BIN)/python -m benchmarks --sf $(SF) --runs 1 --warm-ups 0 --driver-memory 5g \
+	  --configs default,comet,comet-plugin --out .build/bench/comet-all $(ARGS)
+
 .PHONY: regret
-regret: venv jar $(FORMATS_OF_WORKLOAD) ## each join's options in turn, beside the plugin's choice: make regret WORKLOAD=skew SF=1 QUERIES=all ARGS="--minutes 30"
+regret: venv jar $(NEIGHBOURS_OF_BENCH) ## each join's options in turn, beside the plugin's choice: make regret WORKLOAD=skew SF=1 QUERIES=all ARGS="--minutes 30"
 	$(BIN)/python -m benchmarks.regret --workload $(WORKLOAD) --sf $(SF) --queries $(QUERIES) $(ARGS)
 
 .PHONY: removals

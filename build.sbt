@@ -23,8 +23,8 @@ val smokeSources = Seq(
   "observe/KnownExpressionsSuite"
 )
 
-/** Real tables of other formats, for the tests and the benchmarks of the primary line. */
-def tableFormats(line: SparkLine): Seq[ModuleID] =
+/** Real tables of other formats and another engine, for the tests and the benchmarks of the primary line. */
+def neighbours(line: SparkLine): Seq[ModuleID] =
   if (line != SparkLines.Primary) Nil
   else
     Seq(
@@ -96,7 +96,7 @@ def sparkProject(line: SparkLine): Project =
         "org.scalatestplus" %% "scalacheck-1-18" % "3.2.19.0" % Test
       ),
       sparkOf(line),
-      libraryDependencies ++= tableFormats(line),
+      libraryDependencies ++= neighbours(line),
       Seq(Compile -> "main", Test -> "test").flatMap { case (config, folder) =>
         val root = Def.setting((ThisBuild / baseDirectory).value / "scala" / "src" / folder)
         Seq(
@@ -129,11 +129,12 @@ def sparkProject(line: SparkLine): Project =
       Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
       Test / testOptions ++= sampleSeed,
       Test / javaOptions ++= sparkJavaOptions,
-      tableFormatJars := {
-        val folder = (ThisBuild / baseDirectory).value / ".build" / "table-formats"
-        val formats = moduleFilter(organization = "io.delta") | moduleFilter(organization = "org.apache.iceberg")
+      neighbourJars := {
+        val folder = (ThisBuild / baseDirectory).value / ".build" / "neighbours"
+        val ofThem = neighbours(line).map(module => moduleFilter(organization = module.organization))
         IO.delete(folder)
-        val jars = (Test / update).value.select(configurationFilter(Test.name), formats, artifactFilter(`type` = "jar"))
+        val jars =
+          (Test / update).value.select(configurationFilter(Test.name), ofThem.reduce(_ | _), artifactFilter(`type` = "jar"))
         jars.map(jar => (jar, folder / jar.getName)).foreach { case (jar, copy) => IO.copyFile(jar, copy) }
         jars.map(jar => folder / jar.getName)
       },
@@ -152,7 +153,7 @@ val jarsFolder = Def.setting((ThisBuild / baseDirectory).value / "aqe_plugin" / 
 val sampleSeed: Seq[TestOption] =
   if (sys.env.get("AQE_PLUGIN_TESTS").contains("all")) Nil else Seq(Tests.Argument(TestFrameworks.ScalaTest, "-S", "20261125"))
 
-val tableFormatJars = taskKey[Seq[File]]("Copies the jars of the table formats into .build/table-formats")
+val neighbourJars = taskKey[Seq[File]]("Copies the jars of table formats and of other engines into .build/neighbours")
 
 val testArguments =
   taskKey[File]("Compiles the tests and writes java's arguments for them, options and class path, into .build/<project>-tests.args")

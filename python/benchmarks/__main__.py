@@ -1,8 +1,8 @@
 """`python -m benchmarks --sf 10 --queries q93,q50 --configs default,forced,plugin`: times them side by side.
 
-One Spark session, `local[2]`, default broadcast threshold; runs are interleaved, rows are compared, up to scale 1
-with DuckDB's too. Every finished query is appended to the result file, and a second call with the same conditions
-goes on with those that are missing.
+One Spark session, `local[2]`, default broadcast threshold; runs are interleaved, rows are compared within each engine,
+up to scale 1 with DuckDB's too, and where engines differ is told. Every finished query is appended to the result file,
+and a second call with the same conditions goes on with those that are missing.
 Exit code 1 when rows differ or a query failed.
 """
 
@@ -22,13 +22,15 @@ from aqe_plugin.render.terminal import print_lines
 from benchmarks.accounts import AccountFile, accounts_of, logged_queries
 from benchmarks.bill import bill_lines, bills
 from benchmarks.choices import changed_choices
-from benchmarks.configs import Contender, Tables, chosen_queries, contenders
+from benchmarks.comet import comet_session
+from benchmarks.configs import CONTENDERS, Contender, Tables, chosen_queries, contenders
 from benchmarks.markdown import markdown_table
 from benchmarks.measure import Plan, QueryResult, measure
 from benchmarks.plot import plot_ratios, plot_seconds
-from benchmarks.report import report_console, seconds_table, total_seconds
+from benchmarks.report import report_console, seconds_table
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
 from benchmarks.store import Conditions, ResultFile, jar_digest, machine_name
+from benchmarks.total import total_lines
 from workloads.scale import scale_factor
 from workloads.tpcds import REDUCTIONS, Query, ensure_dataset, ensure_reduced, semi_joined
 from workloads.workload import WORKLOADS, Workload, workload
@@ -52,7 +54,9 @@ def main() -> int:
     try:
         chosen = chosen_queries(arguments.queries, dict(tables.queries))
         compared = contenders(name.strip() for name in arguments.configs.split(","))
-        confs = tables.confs()
+        confs = dict(tables.confs())
+        if any(contender.needs_comet for contender in compared):
+            confs |= comet_session(arguments.driver_memory)
     except (ValueError, FileNotFoundError) as wrong:
         console.print(f"[red]{wrong}[/red]")
         return 2
@@ -73,9 +77,14 @@ def main() -> int:
     title = f"{WORKLOADS[arguments.workload][0]}, scale {arguments.sf:g}, local[{CORES}], {conduct}"
     console.print(seconds_table(results, names, accounts.load(), title))
     print_lines((line for contender in names for line in changed_choices(recorded, contender)), console)
-    print_lines(bill_lines(bills(results, "default", "plugin", accounts.load())), console)
+    without, plugin = ("comet", "comet-plugin") if "comet-plugin" in names else ("default", "plugin")
+    print_lines(bill_lines(bills(results, without, plugin, accounts.load())), console)
     made = _pages(results, names, accounts, title, arguments.out / name)
-    console.print("  ".join(f"{name}: {total:.1f} s" for name, total in total_seconds(results, names).items()))
+    print_lines(total_lines(results, names), console)
+    print_lines(
+        (f"{one.query}: other rows in another engine: {one.engines_differ}" for one in results if one.engines_differ),
+        console,
+    )
     for what, where in (("results", file.path), *made, ("event logs", events if events.exists() else events.parent)):
         console.print(f"{what}: {where}", highlight=False, soft_wrap=True)
     return 1 if any(r.rows_differ or any(t.failure for t in r.timings) for r in results) else 0
@@ -110,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--configs",
         default="default,forced,plugin",
-        help="default, forced, oracle, semijoin-oracle, observe, plugin, open; the last one is compared with the rest",
+        help=f"{', '.join(CONTENDERS)}; the last one is compared with the rest",
     )
     parser.add_argument("--runs", type=int, default=3, help="timed runs of each config")
     parser.add_argument("--warm-ups", type=int, default=1, help="runs before them that do not count")

@@ -1,12 +1,13 @@
 """The contenders: a name and session confs each."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from workloads.tpcds.queries import Query
 
 MODE_KEY = "spark.aqePlugin.mode"
+COMET_KEY = "spark.comet.enabled"
 
 
 class Tables(Enum):
@@ -40,6 +41,11 @@ class Contender:
     def needs_plugin(self) -> bool:
         return self.confs.get(MODE_KEY, "off") != "off"
 
+    @property
+    def needs_comet(self) -> bool:
+        """Whether Apache DataFusion Comet carries out its plans: such a contender's rows are held against Comet's."""
+        return self.confs.get(COMET_KEY) == "true"
+
 
 # Spark's own filter fires only above 10 GB scans unless its size gates are opened.
 _FORCED_BLOOM = {
@@ -47,6 +53,8 @@ _FORCED_BLOOM = {
     "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
     "spark.sql.optimizer.runtime.bloomFilter.creationSideThreshold": "1g",
 }
+
+_COMET = {COMET_KEY: "true"}
 
 CONTENDERS = {
     contender.name: contender
@@ -67,12 +75,17 @@ CONTENDERS = {
             "the plugin with every gate of its cost model open",
             {MODE_KEY: "apply", "spark.aqePlugin.test.openGates": "true"},
         ),
+        Contender("comet", "Comet alone", {MODE_KEY: "off", **_COMET}),
+        Contender(
+            "comet-forced", "Comet with Spark's Bloom filter forced on", {MODE_KEY: "off", **_COMET, **_FORCED_BLOOM}
+        ),
+        Contender("comet-plugin", "Comet, and the plugin decides and acts", {MODE_KEY: "apply", **_COMET}),
     )
 }
 
 
 def contenders(names: Iterable[str]) -> list[Contender]:
-    """The contenders of these names, in this order.
+    """The contenders of these names, in this order. Beside one of Comet's, the others switch Comet off.
 
     Raises:
         ValueError: a name is unknown; the message lists the known ones.
@@ -81,7 +94,10 @@ def contenders(names: Iterable[str]) -> list[Contender]:
     unknown = [name for name in wanted if name not in CONTENDERS]
     if unknown:
         raise ValueError(f"unknown config {', '.join(unknown)}; there are: {', '.join(CONTENDERS)}")
-    return [CONTENDERS[name] for name in wanted]
+    found = [CONTENDERS[name] for name in wanted]
+    if not any(contender.needs_comet for contender in found):
+        return found
+    return [replace(contender, confs={COMET_KEY: "false", **contender.confs}) for contender in found]
 
 
 def chosen_queries(names: str, known: dict[str, Query]) -> list[Query]:

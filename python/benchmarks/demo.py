@@ -23,8 +23,9 @@ from benchmarks.accounts import Account, fastest_runs, logged_queries
 from benchmarks.configs import chosen_queries, contenders
 from benchmarks.measure import Plan, QueryResult, measure
 from benchmarks.plot import plot_seconds
-from benchmarks.report import report_console, total_seconds
+from benchmarks.report import report_console
 from benchmarks.session import CORES, DRIVER_MEMORY, SessionSettings, spark_session
+from benchmarks.total import total_seconds
 from workloads.scale import scale_factor
 from workloads.tpcds import Dataset, Query, ensure_dataset, queries
 

@@ -1,15 +1,16 @@
 """Results as a Markdown table, for documents that quote them."""
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from benchmarks.accounts import Account
 from benchmarks.measure import QueryResult
+from benchmarks.total import with_total
 
 
-def markdown_table(results: Iterable[QueryResult], contenders: Sequence[str], accounts: Mapping[str, Account]) -> str:
-    """One line per query: median (fastest to slowest run) of each contender, then how many times faster the last one
-    is, and how many times as much processor time the others take.
+def markdown_table(results: Sequence[QueryResult], contenders: Sequence[str], accounts: Mapping[str, Account]) -> str:
+    """One line per query, and their sum: median (fastest to slowest run) of each contender, then how many times faster
+    the last one is, and how many times as much processor time the others take.
 
     Args:
         accounts: what the plugin says of its runs, by run description; the last contender's fastest run is quoted.
@@ -18,7 +19,7 @@ def markdown_table(results: Iterable[QueryResult], contenders: Sequence[str], ac
     compared = [f"{last} vs {name}" for name in others]
     head = ["query", *contenders, *compared, *(f"{pair}, processor" for pair in compared), "filters", "rules"]
     lines = [head, ["---", *("---:" for _ in head[1:])]]
-    lines += [[result.query, *_cells(result, contenders, accounts)] for result in results]
+    lines += [[result.query, *_cells(result, contenders, accounts)] for result in with_total(results, contenders)]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,12 +53,15 @@ class QueryResult:
     """All contenders on one query.
 
     Attributes:
-        rows_differ: contenders whose rows are not the first one's, each with the difference in words.
+        rows_differ: contenders whose rows are not those of the first one with the same engine, each with the difference
+            in words.
+        engines_differ: engines whose first contender has other rows than the first of all, each with the difference.
     """
 
     query: str
     timings: tuple[Timing, ...]
     rows_differ: dict[str, str]
+    engines_differ: dict[str, str] = field(default_factory=dict)
 
     def timing(self, contender: str) -> Timing | None:
         """That contender's timing, or None when it has none for this query."""
@@ -156,12 +159,17 @@ def measure(
         _timing(name, [] if name in failures else runs, len(answers.get(name, [])), failures.get(name, ""))
         for name, runs in counted.items()
     )
-    differing = _differing(answers)
-    if reference is not None and answers:
-        base = next(iter(answers))
-        delta = against_duckdb(query, reference(query), answers[base])
+    engines = [
+        {one.name: answers[one.name] for one in contenders if one.name in answers and one.needs_comet is with_comet}
+        for with_comet in (False, True)
+    ]
+    differing = {name: words for engine in engines for name, words in _differing(engine).items()}
+    firsts = {name: engine[name] for engine in engines for name in list(engine)[:1]}
+    if reference is not None and firsts:
+        base = next(iter(firsts))
+        delta = against_duckdb(query, reference(query), firsts[base])
         differing = {**differing, **({"DuckDB": delta.describe("DuckDB", base, shown=3)} if delta else {})}
-    return QueryResult(query.name, timings, differing)
+    return QueryResult(query.name, timings, differing, _differing(firsts))
 
 
 def _timing(contender: str, runs: Sequence[Run], row_count: int, failure: str) -> Timing:

@@ -8,21 +8,22 @@ from rich.table import Table
 
 from benchmarks.accounts import Account
 from benchmarks.markdown import median_and_range
-from benchmarks.measure import QueryResult, Timing
+from benchmarks.measure import QueryResult
+from benchmarks.total import with_total
 
 _CAPTION = "x: times faster. filters: in the plugin's fastest run. rules: their share of that run's time"
 
 
 def report_console() -> Console:
     """Standard output; wide enough for the table when it goes into a file."""
-    return Console(width=None if sys.stdout.isatty() else 140)
+    return Console(width=None if sys.stdout.isatty() else 240)
 
 
 def seconds_table(
     results: Iterable[QueryResult], contenders: Sequence[str], accounts: Mapping[str, Account], title: str
 ) -> Table:
-    """One row per query: the seconds of each contender, then how many times faster the last one is, and how many times
-    as much processor time the others take.
+    """One row per query, and their sum: the seconds of each contender, then how many times faster the last one is, and
+    how many times as much processor time the others take.
 
     Args:
         accounts: what the plugin says of its runs, by run description; the last contender's fastest run is shown.
@@ -40,7 +41,7 @@ def seconds_table(
     table.add_column("filters", justify="right")
     table.add_column("rules", justify="right")
     table.add_column("rows", justify="right")
-    for result in results:
+    for result in with_total(results, contenders):
         table.add_row(
             result.query,
             *(_seconds(result, name) for name in contenders),
@@ -66,19 +67,6 @@ def _account(result: QueryResult, contender: str, accounts: Mapping[str, Account
     lost = account.planned - account.applied
     filters = f"[red]{account.applied}, {lost} lost[/red]" if lost else str(account.applied)
     return filters, f"{account.rule_share:.1%}"
-
-
-def total_seconds(results: Iterable[QueryResult], contenders: Sequence[str]) -> dict[str, float]:
-    """Sum of the medians over the queries that every contender finished."""
-    whole = [result for result in results if all(result.timing(name) for name in contenders)]
-    return {name: sum(_timing(result, name).median for result in whole) for name in contenders}
-
-
-def _timing(result: QueryResult, name: str) -> Timing:
-    timing = result.timing(name)
-    if timing is None:
-        raise KeyError(f"{result.query} has no timing of {name}")
-    return timing
 
 
 def _seconds(result: QueryResult, name: str) -> str:

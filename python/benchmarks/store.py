@@ -104,7 +104,7 @@ class ResultFile:
 
 
 def _query_result(result: dict[str, Any]) -> QueryResult:
-    # Older results have no processor time.
+    # Older results have no processor time, and one engine.
     timings = tuple(
         Timing(
             **{
@@ -115,4 +115,4 @@ def _query_result(result: dict[str, Any]) -> QueryResult:
         )
         for timing in result["timings"]
     )
-    return QueryResult(result["query"], timings, result["rows_differ"])
+    return QueryResult(result["query"], timings, result["rows_differ"], result.get("engines_differ", {}))

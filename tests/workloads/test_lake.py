@@ -18,7 +18,7 @@ _FORMATS = sorted(LAKE_FORMATS)
 @pytest.mark.parametrize("name", _FORMATS)
 def test_a_format_without_its_jars_says_what_to_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lake, "_JARS", tmp_path)
-    with pytest.raises(FileNotFoundError, match="make table-formats"):
+    with pytest.raises(FileNotFoundError, match="make neighbour-jars"):
         LAKE_FORMATS[name].session(tmp_path)
 
 

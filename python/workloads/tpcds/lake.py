@@ -8,7 +8,7 @@ from typing import Any
 
 from workloads.tpcds.data import Dataset
 
-_JARS = Path(__file__).resolve().parents[3] / ".build" / "table-formats"
+_JARS = Path(__file__).resolve().parents[3] / ".build" / "neighbours"
 # Iceberg's catalog of the session: a folder of tables.
 _CATALOG = "lake"
 
@@ -37,7 +37,7 @@ class LakeFormat:
         """
         jars = sorted(_JARS.glob(f"*{self.name}*.jar"))
         if not jars:
-            raise FileNotFoundError(f"{_JARS} has no jar of {self.name}: run `make table-formats`.")
+            raise FileNotFoundError(f"{_JARS} has no jar of {self.name}: run `make neighbour-jars`.")
         place = {} if self.folder_key is None else {self.folder_key: folder.as_uri()}
         return {**self.confs, **place, "spark.jars": ",".join(map(str, jars))}
 
