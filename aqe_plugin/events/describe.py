@@ -71,6 +71,17 @@ def describe_reason(reason: Reason) -> str:
     return f"{meaning} ({reason.code}{': ' if details else ''}{details})"
 
 
+_EITHER_PRICE = "of Spark's own method, else of the next cheapest"
+
+
+def describe_choice_reason(decision: JoinDecision) -> str:
+    """The reason of the choice, which says whose the second price is, where it has one."""
+    told, facts = describe_reason(decision.reason), decision.facts
+    spark = [one.cost_millis for one in decision.options if _OF_SPARK[one.strategy] == _OF_SPARK[facts.spark_strategy]]
+    is_spark = _OF_SPARK[decision.choice] != _OF_SPARK[facts.spark_strategy] and decision.reason.limit in spark
+    return told.replace(_EITHER_PRICE, "of Spark's own method" if is_spark else "of the next cheapest")
+
+
 def describe_numbers(reason: Reason) -> str:
     """The numbers of a reason, which look different where they differ: ``12.3 MiB against 10.0 MiB``."""
     if reason.measured is None or reason.limit is None:
@@ -232,7 +243,7 @@ def describe_wait(wait: WaitDecision) -> str:
     took = "" if wait.waited_millis is None else f" {quantity(wait.waited_millis, 'millis')}"
     estimated = "" if wait.build_millis is None else f" of an estimated {_told(wait.build_millis)}"
     ended = "" if wait.outcome is None else f", {_WAIT_ENDS[wait.outcome]}"
-    did = "was to wait" if wait.outcome is None else "waited"
+    did = "would wait" if wait.outcome is None else "waited"
     return f"the probe side {did}{took} for a build side{estimated}{ended}: {describe_reason(wait.reason)}"
 
 

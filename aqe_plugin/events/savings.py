@@ -1,7 +1,7 @@
 """What the decisions of a history saved and what they lost, as far as its events know; the rest is not claimed.
 
 Seconds are elapsed time by the plugin's own prices, at the pass rate that a filter measured, or measured between runs
-of one query with the plugin's choices and without. Of decisions that were only observed, everything is what they would
+of one query in mode apply and in mode observe. Of decisions that were only observed, everything is what they would
 have saved.
 """
 
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from aqe_plugin.events.both_ways import BothWays, MeasuredSaving, measured_saving
 from aqe_plugin.events.effect import NO_SAVING, Effect, effect_of
 from aqe_plugin.events.fingerprint import fingerprint
 from aqe_plugin.events.join_option import JoinOption, taken_by
@@ -20,8 +21,6 @@ from aqe_plugin.events.model import Mode, Strategy
 from aqe_plugin.events.queries import JoinStory, QueryStory
 
 _MOST_SHOWN = 15
-# One run says nothing of how far runs differ.
-_LEAST_RUNS = 2
 # A pass rate that is less off was estimated well.
 _LEAST_SURPRISE = 0.05
 
@@ -31,27 +30,6 @@ _LEAST_WAIT_MILLIS = 100
 WhyNoted = Literal["saving", "loss", "wait", "estimate"]
 """Why a join is worth a look: it saved or lost most, its probe side waited longest for nothing, or most rows passed its
 filter, or did not, unexpectedly."""
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredSaving:
-    """The time that ``applied_runs`` took less than as many would have at the mean of the ``observed_runs``.
-
-    Attributes:
-        queries: those of which joins were changed, with at least two runs in mode apply and in mode observe.
-        error_millis: the standard error of ``saved_millis``.
-        first_runs: those of the runs that were the first query of their application, which is slower: a query has them
-            only where it lacks others.
-        left_out: the first runs of these queries that were not compared.
-    """
-
-    queries: int
-    observed_runs: int
-    applied_runs: int
-    saved_millis: float
-    error_millis: float
-    first_runs: int = 0
-    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +120,8 @@ class SavingsCount:
     _applications: set[str] = field(default_factory=set)
     _applied: Effect = field(default_factory=Effect)
     _ungrouped: Effect = field(default_factory=Effect)
-    _by_query: defaultdict[tuple[str, str], _BothWays] = field(default_factory=lambda: defaultdict(_BothWays))
-    _noted: dict[WhyNoted, tuple[tuple[float, bool], NotedJoin]] = field(default_factory=dict)
+    _by_query: defaultdict[tuple[str, str], BothWays] = field(default_factory=lambda: defaultdict(BothWays))
+    _noted: dict[tuple[str, str], dict[tuple[WhyNoted, bool], tuple[float, NotedJoin]]] = field(default_factory=dict)
     _queries: list[QuerySaving] = field(default_factory=list)
     _checked: Counter[str] = field(default_factory=Counter)
     _removed: Counter[str] = field(default_factory=Counter)
@@ -155,10 +133,11 @@ class SavingsCount:
         if is_first:
             effect = replace(effect, first_rule_millis=effect.rule_millis)
         applied, millis = story.mode == "apply", story.succeeded_in_millis
+        key = fingerprint(story), story.plan_digest or story.description
         if applied:
             self._applied += effect
-        if millis is not None and story.joins:
-            same = self._by_query[fingerprint(story), story.plan_digest or story.description]
+        if millis is not None and (story.joins or (story.plan_digest and (story.limits or story.predicates))):
+            same = self._by_query[key]
             (same.applied if applied else same.observed).add(millis, effect, is_first)
         elif not applied:
             self._ungrouped += effect
@@ -169,12 +148,12 @@ class SavingsCount:
             most = sorted([*self._queries, saving], key=lambda one: -abs(one.saved_millis))
             self._queries = most[:_MOST_SHOWN]
         for join in story.joins:
-            self._note(story, join)
+            self._note(key, story, join)
             for outcome in join.worked:
                 self._checked[outcome.table] += max(0, outcome.rows_in)
                 self._removed[outcome.table] += max(0, outcome.rows_removed)
 
-    def _note(self, story: QueryStory, join: JoinStory) -> None:
+    def _note(self, key: tuple[str, str], story: QueryStory, join: JoinStory) -> None:
         decision, rows = join.decision, join.measured
         saved = (join.saving or NO_SAVING).elapsed_millis or 0.0
         waited = join.vain_millis or 0.0
@@ -183,12 +162,12 @@ class SavingsCount:
             weights["wait"] = waited
         if rows is not None and abs(decision.pass_rate - rows[1] / rows[0]) >= _LEAST_SURPRISE:
             weights["estimate"] = abs(decision.pass_rate * rows[0] - rows[1])
+        noted, applied = self._noted.setdefault(key, {}), story.mode == "apply"
         for why, weight in weights.items():
-            # What ran says more than what would have.
-            rank = weight, story.mode == "apply"
-            if weight > 0 and math.isfinite(weight) and (why not in self._noted or rank > self._noted[why][0]):
-                self._noted[why] = (
-                    rank,
+            before = noted.get((why, applied))
+            if weight > 0 and math.isfinite(weight) and (before is None or weight > before[0]):
+                noted[why, applied] = (
+                    weight,
                     NotedJoin(
                         why=why,
                         application=story.application,
@@ -210,8 +189,8 @@ class SavingsCount:
         tables = [TableRows(name, rows, self._removed[name]) for name, rows in self._checked.most_common(_MOST_SHOWN)]
         order: tuple[WhyNoted, ...] = ("estimate", "wait", "loss", "saving")
         # A join that is worth a look for several reasons is named once.
-        found = (self._noted[why][1] for why in order if why in self._noted)
-        noted = {(one.application, one.execution_id, one.keys): one for one in found}
+        found = (self._most_noted(why) for why in order)
+        noted = {(one.application, one.execution_id, one.keys): one for one in found if one is not None}
         compared = [(both, pair) for both in self._by_query.values() if (pair := both.compared) is not None]
         measured = sum((both.observed.effect for both, _ in compared), Effect())
         unmeasured = sum(
@@ -222,72 +201,14 @@ class SavingsCount:
             applied=self._applied,
             observed=unmeasured + measured,
             unmeasured=unmeasured,
-            measured=_measured(compared) if compared else None,
+            measured=measured_saving(compared) if compared else None,
             noted=tuple(sorted(noted.values(), key=lambda one: -order.index(one.why))),
             queries=tuple(sorted(self._queries, key=lambda one: one.execution_id)),
             tables=tuple(sorted(tables, key=lambda one: -one.removed)),
         )
 
-
-class _Durations:
-    """Number, mean and variance of durations that come one by one (Welford, Technometrics 1962)."""
-
-    def __init__(self) -> None:
-        self.count, self.mean, self._squares = 0, 0.0, 0.0
-
-    def add(self, millis: float) -> None:
-        self.count += 1
-        off = millis - self.mean
-        self.mean += off / self.count
-        self._squares += off * (millis - self.mean)
-
-    def variance_of_mean(self) -> float:
-        return self._squares / (self.count - 1) / self.count
-
-
-class _Runs:
-    """The runs of one query in one mode: all of them, and those that were not the first of their application."""
-
-    def __init__(self) -> None:
-        self.all, self.later, self.effect = _Durations(), _Durations(), Effect()
-
-    def add(self, millis: float, effect: Effect, is_first: bool) -> None:
-        self.all.add(millis)
-        if not is_first:
-            self.later.add(millis)
-        self.effect += effect
-
-
-class _BothWays:
-    """The runs of one query in mode observe and in mode apply."""
-
-    def __init__(self) -> None:
-        self.observed, self.applied = _Runs(), _Runs()
-
-    @property
-    def compared(self) -> tuple[_Durations, _Durations] | None:
-        """What can be compared, of a query of which joins were changed."""
-        later, every = (self.observed.later, self.applied.later), (self.observed.all, self.applied.all)
-        enough = (both for both in (later, every) if min(one.count for one in both) >= _LEAST_RUNS)
-        return next(enough, None) if self.applied.effect.changed else None
-
-    @property
-    def first_runs(self) -> int:
-        return sum(runs.all.count - runs.later.count for runs in (self.observed, self.applied))
-
-
-def _measured(compared: Sequence[tuple[_BothWays, tuple[_Durations, _Durations]]]) -> MeasuredSaving:
-    pairs = [pair for _, pair in compared]
-    variances = (
-        with_it.count**2 * (without.variance_of_mean() + with_it.variance_of_mean()) for without, with_it in pairs
-    )
-    firsts = [(both.first_runs, pair[0] is both.observed.all) for both, pair in compared]
-    return MeasuredSaving(
-        queries=len(pairs),
-        observed_runs=sum(without.count for without, _ in pairs),
-        applied_runs=sum(with_it.count for _, with_it in pairs),
-        saved_millis=math.fsum(with_it.count * (without.mean - with_it.mean) for without, with_it in pairs),
-        error_millis=math.sqrt(math.fsum(variances)),
-        first_runs=sum(number for number, counted in firsts if counted),
-        left_out=sum(number for number, counted in firsts if not counted),
-    )
+    def _most_noted(self, why: WhyNoted) -> NotedJoin | None:
+        """What ran says more than what would have: runs that only observed a query count where no run applied it."""
+        ways = ((noted, bool(self._by_query[key].applied.all.count)) for key, noted in self._noted.items())
+        found = (noted[why, applied] for noted, applied in ways if (why, applied) in noted)
+        return max(found, key=lambda one: (one[0], one[1].mode == "apply"), default=(0.0, None))[1]

@@ -104,7 +104,7 @@ FILTER_DECISIONS = _counter(
     "reason",
 )
 WAIT_DECISIONS = _counter(
-    "wait_decisions", "Joins whose probe side was to wait or not, by reason code.", "waits", "reason"
+    "wait_decisions", "Decisions whether a join's probe side waits, by reason code.", "waits", "reason"
 )
 WAIT_SAVING = _counter("wait_predicted_saving_seconds", "Predicted time saved by waits.")
 WAIT_IDLE = _counter("wait_predicted_idle_seconds", "Predicted idle time of slots in waits.")
@@ -116,7 +116,7 @@ SAVED = _counter(
     "mode",
     starts=MODES,
 )
-LOST = _counter("predicted_lost_seconds", "The same of joins that became dearer.", "mode", starts=MODES)
+LOST = _counter("predicted_lost_seconds", "The same of joins that cost more.", "mode", starts=MODES)
 FILTERS_PLANNED = _counter("filters_planned", "Filters in the plans that ran, counted per scan.")
 FILTERS_APPLIED = _counter("filters_applied", "Planned filters that their scan found when it ran.")
 FILTERS_NOT_APPLIED = _counter("filters_not_applied", "Planned filters that were not applied; each is a fault.")

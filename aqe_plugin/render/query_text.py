@@ -6,8 +6,11 @@ Each function returns segments: pieces of text, each with a style, which plain t
 
 from __future__ import annotations
 
+import re
+
 from aqe_plugin.events.describe import (
     describe_choice,
+    describe_choice_reason,
     describe_estimate,
     describe_filter,
     describe_flip,
@@ -29,6 +32,9 @@ from aqe_plugin.render.terminal import visible
 
 Segments = tuple[tuple[str, str], ...]
 
+_SPACE = re.compile(r"(?:\s|\\n)+")
+_SHARED_PLACE = re.compile(r" at NativeMethodAccessorImpl\.java:0$")
+
 COLUMNS = ("join", "choice and reason", "filters and their effect")
 
 STYLES = {
@@ -49,7 +55,7 @@ def query_heading(query: QueryStory, description: int | None = None) -> Segments
     """Number, duration, description in so many characters, mode, arm of a trial, and application."""
     took = "still running" if query.duration_millis is None else quantity(query.duration_millis, "millis")
     arm = "" if query.arm is None else f", {query.arm}"
-    described = visible(query.description)
+    described = visible(query_name(query.description))
     name, identity = visible(query.application_name), visible(query.application)
     application = f"{name} ({identity})" if name and name != identity else identity
     return (
@@ -58,6 +64,12 @@ def query_heading(query: QueryStory, description: int | None = None) -> Segments
         (described if description is None else shortened(described, description), "bold"),
         (f"  [{_mode(query)}{arm}]  {application}", "dim"),
     )
+
+
+def query_name(description: str) -> str:
+    """The description on one line: white space, and newlines that are written as ``\\n``, are collapsed; the place of
+    the call is left off where it is that of py4j, which all of Python's calls share."""
+    return _SHARED_PLACE.sub("", _SPACE.sub(" ", description).strip())
 
 
 def _mode(query: QueryStory) -> str:
@@ -131,6 +143,7 @@ def _counted(number: int, what: str) -> tuple[str, ...]:
 
 
 _FORCED = "FORCED"
+_SHUFFLED_FIRST = "Spark by itself shuffles the probe side before it knows the build side's size, and then broadcasts"
 # The nearest; the others are in the event.
 _FLIPS_SHOWN = 3
 
@@ -139,10 +152,13 @@ def _choice_cell(join: JoinStory, query: QueryStory) -> Segments:
     decision = join.decision
     cell = [
         (describe_choice(decision), STYLES[decision.choice]),
-        (f"\n{visible(describe_reason(decision.reason))}", ""),
+        (f"\n{visible(describe_choice_reason(decision))}", ""),
     ]
     if forced := _forced_by(decision, query):
         cell.append((f"\n{visible(forced)}", "yellow"))
+    shuffled = join.saving.shuffle_bytes if join.saving is not None else None
+    if decision.facts.spark_strategy == "broadcast" and shuffled is not None and shuffled > 0:
+        cell.append((f"\n{_SHUFFLED_FIRST}", ""))
     if price := describe_price(decision):
         cell.append((f"\n{price}", ""))
     cell.extend((f"\n{visible(option)}", "dim") for option in options_not_taken(decision))

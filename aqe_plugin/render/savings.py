@@ -7,12 +7,13 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from aqe_plugin.events.both_ways import MeasuredSaving
 from aqe_plugin.events.describe import describe_in_place_of
 from aqe_plugin.events.effect import Effect
 from aqe_plugin.events.quantities import count, quantities, quantity
-from aqe_plugin.events.savings import MeasuredSaving, NotedJoin, QuerySaving, Savings, TableRows
+from aqe_plugin.events.savings import NotedJoin, QuerySaving, Savings, TableRows
 from aqe_plugin.render.html import Bars
-from aqe_plugin.render.query_text import Segments, shortened
+from aqe_plugin.render.query_text import Segments, query_name, shortened
 from aqe_plugin.render.terminal import visible
 
 Rows = tuple[tuple[str, str], ...]
@@ -77,7 +78,7 @@ def seconds_by_query(queries: tuple[QuerySaving, ...]) -> tuple[Bars, ...]:
         told, other = quantities(with_it, without, "millis")
         predicted = "predicted "
         return Bars(
-            f"query {one.execution_id} [{one.mode}] {shortened(one.description, _LONGEST_LABEL)}".strip(),
+            f"query {one.execution_id} [{one.mode}] {shortened(query_name(one.description), _LONGEST_LABEL)}".strip(),
             (with_it, without),
             f"{'' if applied else predicted}{told}, {predicted if applied else ''}{other} without",
         )
@@ -100,33 +101,35 @@ def _changed(savings: Savings) -> str:
 
 
 def _applied(effect: Effect, savings: Savings) -> Iterator[tuple[str, str]]:
-    yield "saved", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')}"
+    yield "saved", _saved(effect)
     yield from _processor(effect, "less")
     if (measured := savings.measured) is not None:
-        less = "less" if measured.saved_millis >= 0 else "more"
-        millis = f"{quantity(abs(measured.saved_millis), 'millis')} ± {quantity(measured.error_millis, 'millis')}"
-        noise = ", no more than noise" if abs(measured.saved_millis) < _SURE_ERRORS * measured.error_millis else ""
-        than = f"(standard error) {less} than without the plugin's choices"
-        yield "measured", f"{millis} {than}{noise}; {_runs(measured)}"
+        yield "measured", _measured(measured)
     yield from _spared(effect, "checked were removed", "not")
     yield "lost", "; ".join(_lost(effect)) or "nothing that the events know of"
 
 
-def _runs(measured: MeasuredSaving) -> str:
-    """What was compared: ``on 3 queries, 4 runs in observe and 4 in apply``."""
-    on = f"on {_number(measured.queries, 'query')}, {_number(measured.observed_runs, 'run')} in observe"
-    runs = f"{on} and {measured.applied_runs:,} in apply"
+def _measured(measured: MeasuredSaving) -> str:
+    """``9.2 s ± 229 ms (standard error) less: 3 runs in apply against the mean of 2 in observe, of 1 query``."""
+    less = "less" if measured.saved_millis >= 0 else "more"
+    millis = f"{quantity(abs(measured.saved_millis), 'millis')} ± {quantity(measured.error_millis, 'millis')}"
+    noise = ", which may be noise" if abs(measured.saved_millis) < _SURE_ERRORS * measured.error_millis else ""
+    runs = f"sum of {_number(measured.applied_runs, 'run')} in apply"
+    told = f"{millis} (standard error) {less}{noise}: {runs}, each against the mean of its query's runs in observe"
+    told += f" ({_number(measured.observed_runs, 'run')} of {_number(measured.queries, 'query')})"
+    if measured.unchanged:
+        told += f"; {_number(measured.unchanged, 'query')} without a changed join: waits, rules, or the machine"
     if measured.first_runs:
-        runs += f", {measured.first_runs:,} of them the first of an application, which is slower"
+        told += f"; including {_number(measured.first_runs, 'first run')} of an application, which is slower"
     if measured.left_out:
-        runs += f"; {_number(measured.left_out, 'first run')} of an application left out"
-    return runs
+        told += f"; {_number(measured.left_out, 'first run')} of an application left out"
+    return told
 
 
 def _observed(savings: Savings) -> Iterator[tuple[str, str]]:
     effect = savings.unmeasured
     others = "" if effect.queries == savings.observed.queries else "; without the queries measured above"
-    yield "would save", f"{_saved(effect)}; the queries took {quantity(effect.millis, 'millis')}{others}"
+    yield "would save", f"{_saved(effect)}{others}"
     yield from _processor(effect, "would be less")
     yield from _spared(effect, "would check would be removed, by estimate", "would not be")
     lost = "; ".join(_lost(effect))
@@ -138,7 +141,10 @@ def _processor(effect: Effect, less: str) -> Iterator[tuple[str, str]]:
     if effect.changed:
         saved = effect.processor_millis
         word = less if saved >= 0 else less.replace("less", "more")
-        yield "processor", f"{quantity(abs(saved), 'millis')} {word} on all cores, dearer joins taken off, predicted"
+        yield (
+            "processor",
+            f"{quantity(abs(saved), 'millis')} {word} on all cores, net of joins that cost more, predicted",
+        )
 
 
 def _spared(effect: Effect, removed: str, not_: str) -> Iterator[tuple[str, str]]:
@@ -152,11 +158,10 @@ def _spared(effect: Effect, removed: str, not_: str) -> Iterator[tuple[str, str]
 
 def _saved(effect: Effect) -> str:
     unpriced = f", {_number(effect.unpriced, 'changed join')} without a price" if effect.unpriced else ""
-    return (
-        f"{quantity(effect.saved_millis, 'millis')} predicted by price{unpriced}"
-        if effect.changed
-        else "nothing, no join changed"
-    )
+    took = quantity(effect.millis, "millis")
+    if not effect.changed:
+        return f"nothing, no join changed; the runs took {took}"
+    return f"{quantity(effect.saved_millis, 'millis')} predicted by price{unpriced}, over all runs, which took {took}"
 
 
 def _removed(effect: Effect) -> str:

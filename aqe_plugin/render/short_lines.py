@@ -23,6 +23,7 @@ from aqe_plugin.render.query_text import (
     plain,
     query_failure,
     query_heading,
+    query_name,
     shortened,
 )
 from aqe_plugin.render.terminal import visible
@@ -39,7 +40,7 @@ _QUALIFIER = re.compile(r"(?:(?:`(?:[^`]|``)*`|\b[^\W\d]\w*)\.(?=[^\W\d]|`))+")
 def query_line(query: QueryStory, width: int | None = None) -> Segments:
     """The heading, its description shortened for ``width``, with the filters that ran and the rows that they removed,
     below it where they do not fit; what went wrong comes below that."""
-    effect, described = _effect_of_filters(query), len(visible(query.description))
+    effect, described = _effect_of_filters(query), len(visible(query_name(query.description)))
     beyond = 0 if width is None else len(plain((*query_heading(query), *effect))) - width
     least = min(described, _LEAST_DESCRIPTION)
     if effect and beyond > described - least:

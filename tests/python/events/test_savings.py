@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aqe_plugin.events.both_ways import MeasuredSaving
 from aqe_plugin.events.effect import Effect, effect_of
 from aqe_plugin.events.model import FilterOutcome, JoinDecision, JoinSaving, Mode, WaitDecision, WaitEnd
 from aqe_plugin.events.queries import JoinStory, QueryStory
-from aqe_plugin.events.savings import MeasuredSaving, Savings, savings_of
+from aqe_plugin.events.savings import Savings, savings_of
 from aqe_plugin.logs.queries import read_queries
 from samples import DECISION, FACTS, MEGABYTE, OUTCOME, PASSED_ALL, PLANNED, SAVING, ended, limited
 
@@ -146,12 +147,15 @@ def test_what_a_measured_query_would_have_saved_is_not_predicted_as_well() -> No
     assert savings_of([*runs("observe", 900), *runs("apply", 500)]).unmeasured.changed == 1
 
 
-def test_where_no_join_was_changed_a_difference_of_times_is_no_saving() -> None:
-    stories = [
-        replace(one, joins=(JoinStory(DECISION, (), ()),))
-        for one in (*runs("observe", 900, 1100), *runs("apply", 5, 7))
-    ]
-    assert savings_of(stories).measured is None
+def test_a_query_that_ran_both_ways_is_compared_whatever_changed() -> None:
+    both = [*runs("observe", 900, 1100, 1000), *runs("apply", 500, 700)]
+    unchanged = [replace(one, joins=(JoinStory(DECISION, (), ()),)) for one in both]
+    found = savings_of(unchanged)
+    assert found.measured is not None
+    assert (found.measured.queries, found.measured.unchanged) == (1, 1)
+    assert found.unmeasured.queries == 0
+    limits = [replace(one, joins=(), limits=(limited(),), plan_digest="f00d") for one in both]
+    assert savings_of(limits).measured is not None
 
 
 def test_runs_of_other_queries_and_failed_ones_are_not_compared() -> None:
@@ -171,6 +175,14 @@ def test_the_joins_worth_a_look_are_the_largest_of_their_kind() -> None:
     assert [(one.why, one.execution_id) for one in found] == [("saving", 2), ("loss", 3)]
     assert (found[1].expected, found[1].passed, found[1].rows) == (0.04, 1.0, 28_800_310)
     assert savings_of([story(saving=None)]).noted == ()
+
+
+def test_a_run_that_only_observed_a_query_is_not_worth_a_look_once_the_query_was_applied() -> None:
+    large = replace(SAVING, elapsed_millis=1e6)
+    applied, observed = story(OUTCOME, number=1), story(mode="observe", number=2, saving=large)
+    other = replace(story(mode="observe", number=3), plan_digest="f00d")
+    assert [one.execution_id for one in savings_of([applied, observed, other]).noted] == [1]
+    assert [one.execution_id for one in savings_of([observed, other]).noted] == [2]
 
 
 def test_the_join_that_was_furthest_from_its_estimate_is_worth_a_look_unless_it_is_one_already() -> None:

@@ -194,7 +194,7 @@ def test_a_wait_is_told_with_its_estimate_its_end_and_its_reason() -> None:
     assert describe_wait(used).startswith("the probe side waited 1.2 s for a build side of an estimated 900 ms, used: ")
     assert describe_wait(used).endswith(describe_reason(wait.reason))
     unknown = replace(wait, waits=True, build_millis=None, waited_millis=None, outcome=None)
-    assert describe_wait(unknown).startswith("the probe side was to wait for a build side: ")
+    assert describe_wait(unknown).startswith("the probe side would wait for a build side: ")
     assert "of an estimated less than 1 ms" in describe_wait(replace(used, build_millis=0.2))
     never = replace(wait, waits=False, outcome=None, waited_millis=None)
     assert describe_wait(never).startswith("the probe side did not wait for this build side: ")

@@ -13,7 +13,7 @@ from rich.console import Console
 from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.events.describe import describe_estimate, reason_meanings
 from aqe_plugin.events.lines import parse_event
-from aqe_plugin.events.model import FilterOutcome, Mode, Reason, WeighedOption
+from aqe_plugin.events.model import FilterOutcome, Mode, Reason, Strategy, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
 from aqe_plugin.render.queries import plain_lines, query_lines, query_table
 from aqe_plugin.render.query_text import plain, shortened
@@ -23,6 +23,7 @@ from samples import (
     OUTCOME,
     PASSED_ALL,
     PLANNED,
+    SAVING,
     decided,
     ended,
     inferred,
@@ -101,6 +102,44 @@ def test_in_short_a_join_says_in_words_why_it_is_not_changed() -> None:
     assert join.endswith(f"  {reason_meanings()['NO_TARGET_SCAN']}")
     left = replace(unwanted, choice="leave_to_spark", reason=Reason("HINT", None, None, "", ""))
     assert lines(replace(story(), joins=(JoinStory(left, (), ()),)))[1].endswith(f"  {reason_meanings()['HINT']}")
+
+
+@pytest.mark.parametrize(
+    ("description", "name"),
+    [
+        ("\n  SELECT count(*) n\n\tFROM t", "SELECT count(*) n FROM t"),
+        (r"\nSELECT count(*) n\nFROM t", "SELECT count(*) n FROM t"),
+        ("parquet at NativeMethodAccessorImpl.java:0", "parquet"),
+        ("count at Job.scala:12", "count at Job.scala:12"),
+    ],
+)
+def test_a_query_has_a_name_of_one_line_without_a_place_that_all_calls_share(description: str, name: str) -> None:
+    assert lines(story(description))[0].startswith(f"query 7  3.4 s  {name}  [apply]")
+
+
+@pytest.mark.parametrize(
+    ("choice", "spark", "limit", "whose"),
+    [
+        ("broadcast", "plain_sort_merge", 4200.0, "of Spark's own method ("),
+        ("broadcast", "plain_sort_merge", 900.0, "of the next cheapest ("),
+        ("plain_sort_merge", "plain_sort_merge", 4200.0, "of the next cheapest ("),
+    ],
+)
+def test_the_reason_of_a_choice_says_whose_the_second_price_is(
+    choice: Strategy, spark: Strategy, limit: float, whose: str
+) -> None:
+    reason = Reason("CHEAPEST", 812.0, limit, "millis", "")
+    decision = replace(DECISION, choice=choice, reason=reason, facts=replace(FACTS, spark_strategy=spark))
+    assert f"the second price is {whose}" in "\n".join(
+        plain_lines(replace(story(), joins=(JoinStory(decision, (), ()),)))
+    )
+
+
+@pytest.mark.parametrize(("spark", "is_told"), [("broadcast", True), ("plain_sort_merge", False)])
+def test_a_shuffle_that_spark_would_write_before_its_own_broadcast_is_explained(spark: Strategy, is_told: bool) -> None:
+    decision = replace(DECISION, choice="broadcast", facts=replace(FACTS, spark_strategy=spark))
+    told = plain_lines(replace(story(), joins=(JoinStory(decision, (), (), saving=SAVING),)))
+    assert any("shuffles the probe side before it knows the build side's size" in one for one in told) == is_told
 
 
 def test_in_short_a_query_without_filters_has_no_count_of_them() -> None:
@@ -274,7 +313,7 @@ def test_a_failed_query_shows_its_error() -> None:
 def test_control_characters_and_markup_are_shown_as_text() -> None:
     hostile = "[bold]q[/bold] \x1b]0;title\x07\x1b[2J\r\u202e[link=x]"
     text = table(story(hostile), width=400)
-    assert "[bold]q[/bold] \\x1b]0;title\\x07\\x1b[2J\\r\\u202e[link=x]" in text
+    assert "[bold]q[/bold] \\x1b]0;title\\x07\\x1b[2J \\u202e[link=x]" in text
     assert not set(text) & {"\x1b", "\x07", "\r", "\u202e"}
 
 

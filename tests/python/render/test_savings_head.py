@@ -64,10 +64,10 @@ def test_a_history_in_both_modes_says_what_was_saved_and_measured_and_what_was_l
 
 GOLDEN = """
 8 queries of 1 application, 1 failed: 9 joins decided, 4 changed and 3 would be changed against Spark's own choice
-  saved         10.2 s predicted by price; the queries took 9.7 s
-  processor     17.7 s less on all cores, dearer joins taken off, predicted
-  measured      9.2 s ± 229 ms (standard error) less than without the plugin's choices; on 1 query, 2 runs in observe
-                and 3 in apply; 1 first run of an application left out
+  saved         10.2 s predicted by price, over all runs, which took 9.7 s
+  processor     17.7 s less on all cores, net of joins that cost more, predicted
+  measured      9.2 s ± 229 ms (standard error) less: sum of 3 runs in apply, each against the mean of its query's runs
+                in observe (2 runs of 1 query); 1 first run of an application left out
   rows          83.5 M of 115.2 M rows (72.5 %) that filters checked were removed
   shuffles      298.3 MiB not written, predicted
   reads         1,900 of 2,000 files below limits not read
@@ -88,14 +88,14 @@ def test_what_was_not_measured_stands_beside_it_as_what_would_be_saved() -> None
     told = lines([*HISTORY, other])
     (saved,) = (line for line in told if line.startswith("  would save"))
     assert saved == (
-        "  would save    3.4 s predicted by price; the queries took 3.4 s; without the queries measured above"
+        "  would save    3.4 s predicted by price, over all runs, which took 3.4 s; without the queries measured above"
     )
 
 
 def test_a_history_that_only_observed_says_what_would_be() -> None:
     told = lines(HISTORY[:3])
     assert told[0] == "3 queries of 1 application: 3 joins decided, 3 would be changed against Spark's own choice"
-    assert told[1].startswith("  would save    10.2 s predicted by price; ")
+    assert told[1].startswith("  would save    10.2 s predicted by price, over all runs, ")
     assert "would be removed" in told[3]
     assert not any(part in line for line in told for part in (" saved ", "were removed", "measured"))
 
@@ -107,7 +107,7 @@ def test_a_history_in_which_nothing_changed_claims_nothing() -> None:
     told = lines([replace(story, ended=replace(story.ended, rule_millis=0))])
     assert told == [
         "1 query of 1 application: 1 join decided, 0 changed against Spark's own choice",
-        "  saved  nothing, no join changed; the queries took 3.4 s",
+        "  saved  nothing, no join changed; the runs took 3.4 s",
         "  lost   nothing that the events know of",
         "",
     ]
@@ -128,8 +128,8 @@ def test_a_difference_that_may_be_chance_is_called_noise_and_one_to_the_worse_mo
     slower = [query(at, joined("item_sk"), mode=mode, millis=millis) for at, (mode, millis) in enumerate(runs)]
     (measured,) = (line for line in lines(slower, width=300) if "measured" in line)
     assert "200 ms ± " in measured
-    assert "(standard error) more than" in measured
-    assert ", no more than noise; on 1 query, 2 runs in observe and 2 in apply, 1 of them the first of " in measured
+    assert "(standard error) more, which may be noise: sum of 2 runs in apply, " in measured
+    assert "(2 runs of 1 query); including 1 first run of an application, which is slower" in measured
 
 
 def test_a_wait_for_nothing_is_worth_a_look() -> None:
@@ -138,6 +138,16 @@ def test_a_wait_for_nothing_is_worth_a_look() -> None:
     join = JoinStory(replace(DECISION, facts=replace(FACTS, waiting=wait)), (PLANNED,), (OUTCOME,))
     (waited,) = (line for line in lines([query(1, join)], width=300) if "longest wait" in line)
     assert waited.endswith("its probe side waited 61.0 s for a build side that it did not use")
+
+
+def test_a_query_that_only_waited_is_compared_and_told_to_have_no_changed_join() -> None:
+    left = JoinStory(replace(DECISION, choice="leave_to_spark", build_filter=False), (), ())
+    runs: list[tuple[Mode, int]] = [("observe", 900), ("observe", 1000), ("apply", 7100), ("apply", 7200)]
+    told = lines([query(at, left, mode=mode, millis=millis) for at, (mode, millis) in enumerate(runs)], width=300)
+    (measured,) = (line for line in told if "measured" in line)
+    assert "12.4 s ± " in measured
+    assert "(standard error) more: sum of 2 runs in apply" in measured
+    assert "; 1 query without a changed join: waits, rules, or the machine" in measured
 
 
 @pytest.mark.parametrize(("millis", "is_told"), [(900, True), (100, False)])
