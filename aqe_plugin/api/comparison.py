@@ -14,6 +14,7 @@ from aqe_plugin.api.statement import first_line
 from aqe_plugin.api.tables import Shown, Table
 from aqe_plugin.errors import StatementError
 from aqe_plugin.events.json_values import encode
+from aqe_plugin.events.quantities import quantity
 from aqe_plugin.events.queries import JoinStory, QueryStory
 from aqe_plugin.render.query_text import plain, query_summary
 from aqe_plugin.render.short_lines import ROW_COLUMNS, rows_of
@@ -117,13 +118,32 @@ class Comparison(Shown):
         )
         return rows, seconds, self._changes()
 
+    @property
+    def suspects(self) -> tuple[JoinStory, ...]:
+        """The joins to leave to Spark first if the plugin is too slow: those that changed; else those whose probe side
+        waited for nothing; else all."""
+        joins = tuple(join for query in self.queries for join in query.joins)
+        return self.changed or tuple(join for join in joins if join.vain_millis is not None) or joins
+
+    def _difference(self) -> str:
+        """What the difference comes from where no join changed."""
+        waited = math.fsum(join.vain_millis or 0.0 for join in self.suspects)
+        if waited:
+            return f", but probe sides waited {quantity(waited, 'millis')} for build sides that they did not use"
+        if self.applied or self.gain is None or self.gain.is_noise:
+            return ""
+        rules = "" if self.gain.times > 1 else ", or of the plugin's rules (their time is below)"
+        return f", so the difference is probably the machine's{rules}"
+
     def _changes(self) -> Table:
         joins = sum(len(query.joins) for query in self.queries)
         heading = f"{len(self.changed)} of {joins} joins changed" if joins else "No join was decided"
+        if joins and not self.changed:
+            heading = f"No join of {joins} changed{self._difference()}"
         changed = (replace(one, joins=self.changed, limits=(), predicates=()) for one in self.queries[:1])
         rows = tuple((chosen, what, why) for query in changed for chosen, _, what, why in rows_of(query))
         # In a column of its own an id would be broken, which is there to be pasted.
-        ids = tuple(f"id {join.decision.join_id}" for join in self.changed)
+        ids = tuple(f"id {join.decision.join_id}" for join in self.suspects)
         notes = (*ids, *self.applied, *(plain(query_summary(query)) for query in self.queries))
         return Table(heading, ROW_COLUMNS, rows, notes)
 

@@ -72,8 +72,8 @@ def compare(
         print_json({**encode(found), "gain": None if found.gain is None else encode(found.gain)}, stdout)
     else:
         print_lines([repr(found)], stdout)
-        if found.changed:
-            force = f"{FORCE_KEY}={found.changed[0].decision.join_id}=leave_to_spark"
+        if found.suspects and found.off_seconds:
+            force = f"{FORCE_KEY}={found.suspects[0].decision.join_id}=leave_to_spark"
             again = shlex.join([str(query), *(["--setup", str(setup)] if setup is not None else []), "--conf", force])
             say(f"Without the first of these joins: aqe-plugin compare {again}")
     if found.report:

@@ -269,6 +269,7 @@ class JoinFacts:
     memory: MemoryFacts | None = None
     order_used: bool | None = None
     written: bool | None = None
+    small_by_filters: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

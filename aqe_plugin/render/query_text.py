@@ -144,6 +144,7 @@ def _counted(number: int, what: str) -> tuple[str, ...]:
 
 _FORCED = "FORCED"
 _SHUFFLED_FIRST = "Spark by itself shuffles the probe side before it knows the build side's size, and then broadcasts"
+_SMALL_BY_FILTERS = "without the filters of other joins, Spark would not broadcast, but shuffle and sort both sides"
 # The nearest; the others are in the event.
 _FLIPS_SHOWN = 3
 
@@ -158,7 +159,7 @@ def _choice_cell(join: JoinStory, query: QueryStory) -> Segments:
         cell.append((f"\n{visible(forced)}", "yellow"))
     shuffled = join.saving.shuffle_bytes if join.saving is not None else None
     if decision.facts.spark_strategy == "broadcast" and shuffled is not None and shuffled > 0:
-        cell.append((f"\n{_SHUFFLED_FIRST}", ""))
+        cell.append((f"\n{_SMALL_BY_FILTERS if decision.facts.small_by_filters else _SHUFFLED_FIRST}", ""))
     if price := describe_price(decision):
         cell.append((f"\n{price}", ""))
     cell.extend((f"\n{visible(option)}", "dim") for option in options_not_taken(decision))

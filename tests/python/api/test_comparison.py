@@ -251,6 +251,34 @@ def test_a_comparison_shows_rows_seconds_gain_and_the_joins_that_changed() -> No
     assert json.loads(json.dumps(encode(found)))["offSeconds"] == [3.0, 3.0, 3.0]
 
 
+@pytest.mark.parametrize(
+    ("apply", "heading"),
+    [
+        (1.0, "No join of 1 changed, so the difference is probably the machine's"),
+        (9.0, "No join of 1 changed, so the difference is probably the machine's, or of the plugin's rules"),
+        (3.0, "No join of 1 changed id j1"),
+    ],
+)
+def test_a_comparison_in_which_no_join_changed_says_so_and_keeps_the_id(apply: float, heading: str) -> None:
+    left = JoinStory(replace(LEFT, facts=replace(LEFT.facts, waiting=None)), (), ())
+    sides = Sides([(1,)], [(1,)], joins=(left,), times={"off": 3.0, "apply": apply})
+    found = replace(compared(sides), applied=())
+    shown = " ".join(repr(found).split())
+    assert heading in shown
+    assert "id j1" in shown
+    assert found.suspects == (left,)
+
+
+def test_a_comparison_in_which_no_join_changed_says_how_long_probe_sides_waited_for_nothing() -> None:
+    assert LEFT.facts.waiting is not None
+    wait = replace(LEFT.facts.waiting, outcome="unused", waited_millis=6200.0)
+    waited = JoinStory(replace(LEFT, facts=replace(LEFT.facts, waiting=wait)), (), ())
+    other = JoinStory(replace(LEFT, facts=replace(LEFT.facts, waiting=None)), (), ())
+    found = compared(Sides([(1,)], [(1,)], joins=(other, waited)))
+    assert "No join of 2 changed, but probe sides waited 6.2 s for build sides" in " ".join(repr(found).split())
+    assert found.suspects == (waited,)
+
+
 def test_the_id_of_a_join_is_in_one_piece_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     long = replace(DECISION, facts=replace(FACTS, join_id=f"inner:{'ss_ticket_number=sr_ticket_number,' * 4}"))

@@ -140,6 +140,9 @@ def test_a_shuffle_that_spark_would_write_before_its_own_broadcast_is_explained(
     decision = replace(DECISION, choice="broadcast", facts=replace(FACTS, spark_strategy=spark))
     told = plain_lines(replace(story(), joins=(JoinStory(decision, (), (), saving=SAVING),)))
     assert any("shuffles the probe side before it knows the build side's size" in one for one in told) == is_told
+    small = replace(decision, facts=replace(decision.facts, small_by_filters=True))
+    told = plain_lines(replace(story(), joins=(JoinStory(small, (), (), saving=SAVING),)))
+    assert any("without the filters of other joins, Spark would not broadcast" in one for one in told) == is_told
 
 
 def test_in_short_a_query_without_filters_has_no_count_of_them() -> None:
