@@ -32,7 +32,7 @@ from aqe_plugin.render.queries import LINE_WIDTH, plain_lines, query_lines, quer
 from aqe_plugin.render.query_text import Segments, plain
 from aqe_plugin.render.savings import head_lines, head_of
 from aqe_plugin.render.savings_page import page_head, query_details
-from aqe_plugin.render.terminal import stdout_console
+from aqe_plugin.render.terminal import ANY_WIDTH, stdout_console
 
 _SKIPPED_SHOWN = 20
 _CHUNK = 1 << 20
@@ -131,7 +131,7 @@ def _text(query: QueryStory, output: TableOrJson, why: bool, stdout: Console) ->
         return json.dumps(encode(query)) + "\n"
     if not why:
         return _lines(query_lines(query, min(stdout.width, LINE_WIDTH)), stdout)
-    if not stdout.is_terminal:
+    if stdout.width >= ANY_WIDTH:
         return "".join(f"{line}\n" for line in plain_lines(query))
     with stdout.capture() as shown:
         stdout.print(query_table(query))

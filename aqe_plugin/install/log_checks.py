@@ -10,7 +10,7 @@ from typing import get_args
 from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
 from aqe_plugin.errors import EventLogError
 from aqe_plugin.events.lines import FORCE_KEY, Decided, EnvironmentSet, ExecutorRemoved
-from aqe_plugin.events.model import ExecutionStarted, JoinDecided, QueryEnded, TrialArm
+from aqe_plugin.events.model import ExecutionEnded, ExecutionStarted, JoinDecided, QueryEnded, TrialArm
 from aqe_plugin.install.checks import Check, nothing_decided, tried
 from aqe_plugin.install.forced_joins import not_forced
 from aqe_plugin.logs import Record, Skipped, find_event_logs, read_log
@@ -30,6 +30,9 @@ _ELSEWHERE = (
 _NOT_HERE = (
     "it did not load the plugin, and neither does the conf that is checked: the plugin is not switched on there "
     "(aqe-plugin install does that)"
+)
+_NONE_DECIDED = (
+    "no query had a join, limit or predicate that the plugin decides, or the session of each switched it off"
 )
 # The reason of Spark is "Unable to create executor due to io.aqeplugin.AqePlugin".
 _NO_JAR = (
@@ -117,6 +120,9 @@ class Undecided:
         self._switched_off = switched_off
         self._whys: dict[str, str] = {}
         self._without_executors: set[str] = set()
+        self._modes: dict[str, str] = {}
+        self._ended: set[str] = set()
+        self._at_work: set[str] = set()
 
     def saw(self, name: str, record: Record) -> None:
         """Notes what a record says of the application whose log has this name."""
@@ -124,13 +130,30 @@ class Undecided:
             self._without_executors.add(name)
         elif isinstance(record, Decided):
             self._whys[name] = ""
+            self._at_work.add(name)
+        elif isinstance(record, ExecutionEnded):
+            self._ended.add(name)
+        elif isinstance(record, QueryEnded) and record.errors:
+            self._at_work.add(name)
         elif isinstance(record, EnvironmentSet):
             # Spark writes it again when a job adds a jar.
             self._whys.setdefault(name, why_undecided(record.properties, self._switched_off))
+            self._modes.setdefault(name, record.properties.get(MODE_KEY, "apply, as nothing sets it"))
 
     def sentences(self) -> list[str]:
         """One for each reason, with the names of the applications."""
-        return [_sentence(names, why) for why, names in self.by_reason().items()]
+        return [_sentence(names, why) for why, names in (self.by_reason() | self._by_conduct()).items()]
+
+    def _by_conduct(self) -> dict[str, list[str]]:
+        """The names of the applications that loaded the plugin and gave it nothing to decide, by what they did."""
+        named: dict[str, list[str]] = {}
+        for name, why in self._whys.items():
+            if not why and name not in self._without_executors | self._at_work:
+                what = _NONE_DECIDED if name in self._ended else "no query has ended there"
+                named.setdefault(f"{what}. The plugin was loaded, with {MODE_KEY} = {self._modes[name]}", []).append(
+                    name
+                )
+        return named
 
     def by_reason(self) -> dict[str, list[str]]:
         """The names of the applications by the reason."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import textwrap
 from collections.abc import Iterable
@@ -24,13 +25,18 @@ _LEAST_WRAPPED = 30
 
 
 def stdout_console(*, soft_wrap: bool = False) -> Console:
-    """Standard output. Where it is no terminal, no cell of a table is wrapped: a file or a pipe has no width."""
+    """Standard output. A file or a pipe has no width, so no cell of a table is wrapped there, unless COLUMNS is set."""
     # Whatever only needs texts made visible is spared its import.
     from rich.console import Console
 
     console = Console(soft_wrap=soft_wrap)
     # FORCE_COLOR makes rich take a pipe for a terminal.
-    return console if console.file.isatty() else Console(soft_wrap=soft_wrap, width=ANY_WIDTH)
+    return console if console.file.isatty() or _columns() else Console(soft_wrap=soft_wrap, width=ANY_WIDTH)
+
+
+def _columns() -> bool:
+    """Whether COLUMNS says how wide the output is to be."""
+    return os.environ.get("COLUMNS", "").isdigit()
 
 
 def drawn_table(*columns: str) -> Table:
@@ -46,8 +52,8 @@ def drawn_table(*columns: str) -> Table:
 
 def hanging(text: str, indent: int, console: Console) -> str:
     """``text``, which begins in column ``indent``, wrapped at words within that column; as it is where it has room, or
-    is written into a file or a pipe."""
-    if not console.is_terminal or indent + len(text) <= console.width:
+    is written into a file or a pipe without a width."""
+    if not (console.is_terminal or (_columns() and not console.stderr)) or indent + len(text) <= console.width:
         return text
     width = max(console.width - indent, _LEAST_WRAPPED)
     return f"\n{' ' * indent}".join(

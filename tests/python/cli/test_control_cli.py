@@ -165,8 +165,9 @@ def test_install_rollback_and_uninstall_restore_the_bytes(conf: Path, jar: str, 
 
 @pytest.mark.parametrize("share", [(), ("--canary-share", "0.1")])
 def test_the_history_of_a_rollout_that_was_rolled_back_says_so(
-    conf: Path, jar: str, answer: Answer, share: tuple[str, ...]
+    conf: Path, jar: str, answer: Answer, share: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("COLUMNS")
     target = ("--target", str(conf))
     answer("install", *target, "--jar", jar, "--yes")
     answer("rollout", *target, "--set", "spark.aqePlugin.filter.maxPassRate=0.5", *share, "--yes")
@@ -202,7 +203,7 @@ def test_keys_and_times_are_not_broken_on_a_narrow_terminal(
     monkeypatch.setenv("COLUMNS", "60")
     _, shown, _ = answer("install", "--target", str(conf), "--jar", jar, "--yes", "--why", "ring 1")
     _, told, _ = answer("history", "--target", str(conf))
-    assert all(f" {key} " in shown for key in ("spark.jars", "spark.plugins", "spark.aqePlugin.mode"))
+    assert all(f"  {key}\n" in shown for key in ("spark.jars", "spark.plugins", "spark.aqePlugin.mode"))
     assert re.search(r"^no\. 1  install, done  \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00  \S+@\S+$", told, re.MULTILINE)
     assert "  added   spark.aqePlugin.mode\n" in told
     assert "  why     ring 1\n" in told

@@ -63,12 +63,12 @@ def test_text_is_never_colored_wrapped_or_read_as_markup(tmp_path: Path, answer:
     assert told["found"] == str(path)
 
 
-def test_a_table_in_a_pipe_is_not_wrapped_whatever_the_width(
+def test_a_table_in_a_pipe_is_wrapped_only_where_columns_says_how_wide_it_is(
     tmp_path: Path, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conf = tmp_path / "spark-defaults.conf"
     conf.write_text(f"spark.jars {','.join(f'/opt/lib/acme-{number}.jar' for number in range(20))}\n")
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("COLUMNS")
     jar = f"local:///opt/aqe-plugin-spark-4.1-{__version__}.jar"
     _, proposed, _ = answer("install", "--target", str(conf), "--jar", jar)
     _, shown, _ = answer("config")
@@ -76,3 +76,6 @@ def test_a_table_in_a_pipe_is_not_wrapped_whatever_the_width(
     assert (row.count("/opt/lib/acme-19.jar"), jar in row) == (2, True)
     rows = [line for line in shown.splitlines()[3:] if line.strip()]
     assert all(re.match(r" +[\w-]+\.[\w-]+ .* default ", line) for line in rows)
+    monkeypatch.setenv("COLUMNS", "80")
+    for narrow in (answer("install", "--target", str(conf), "--jar", "local:///opt/a.jar"), answer("config")):
+        assert all(len(line) <= 80 for line in narrow[1].splitlines()[1:] if "/opt/lib/acme" not in line)

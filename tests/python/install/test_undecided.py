@@ -57,7 +57,22 @@ def test_the_conf_of_an_application_says_why_it_decides_nothing(
     assert why_undecided(conf).startswith(why)
     (tmp_path / "app-1").write_bytes(LOG_START + environment(conf))
     code, _, err = answer("explain", str(tmp_path))
-    assert (code, f"no decision of aqe-plugin in it. {f'app-1: {why}' if why else 'Were the'}" in err) == (4, True), err
+    told = why or "no query has ended there. The plugin was loaded, with spark.aqePlugin.mode = apply"
+    assert (code, f"no decision of aqe-plugin in it. app-1: {told}" in err) == (4, True), err
+
+
+def test_applications_that_loaded_the_plugin_and_decided_nothing_are_told_with_their_mode(
+    tmp_path: Path, answer: Answer
+) -> None:
+    conf = environment(LOADED | {"spark.aqePlugin.mode": "observe"})
+    for name in ("a", "b"):
+        (tmp_path / name).write_bytes(LOG_START + conf)
+    (tmp_path / "c").write_bytes(LOG_START + conf + started() + over())
+    code, _, err = answer("explain", str(tmp_path))
+    assert code == 4
+    told = " ".join(err.split())
+    assert "a, b: no query has ended there. The plugin was loaded, with spark.aqePlugin.mode = observe." in told
+    assert "c: no query had a join, limit or predicate that the plugin decides, or the session" in told
 
 
 def test_all_applications_that_decided_nothing_are_named_also_beside_others_that_did(

@@ -37,7 +37,8 @@ def test_a_long_finding_goes_on_below_its_first_word() -> None:
     assert last == "ok      mode        apply"
 
 
-def test_what_goes_into_a_file_is_one_line_and_a_path_is_never_broken() -> None:
+def test_what_goes_into_a_file_is_one_line_and_a_path_is_never_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     assert hanging(LONG, 20, console(is_terminal=False)) == LONG
     path = "/a/very/long/path" * 8
     assert path in hanging(f"see {path} there", 20, console())
