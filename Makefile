@@ -187,11 +187,25 @@ test-yarn: venv $(PRIMARY_JAR) ## jobs with the plugin on a real YARN of one mac
 	mvn --batch-mode --quiet -f project/yarn.pom.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=$(CURDIR)/.build/yarn
 	AQE_PLUGIN_REQUIRE_PROGRAMS=minicluster SPARK_LOCAL_IP=127.0.0.1 $(BIN)/python -m pytest -q tests/hadoop/on_yarn.py
 
+.build/dbt/venv/bin/dbt:
+	$(PYTHON) -m venv .build/dbt/venv
+	.build/dbt/venv/bin/pip install --quiet $(DBT)
+
 .PHONY: test-dbt
-test-dbt: venv $(PRIMARY_JAR) ## a project of dbt in a session of its own and over Spark's Thrift Server
-	[[ -x .build/dbt/venv/bin/dbt ]] || { $(PYTHON) -m venv .build/dbt/venv && .build/dbt/venv/bin/pip install --quiet $(DBT); }
+test-dbt: venv $(PRIMARY_JAR) .build/dbt/venv/bin/dbt ## a project of dbt in a session of its own and over Spark's Thrift Server
 	.build/dbt/venv/bin/pip freeze | grep '^dbt-\(core\|spark\)='
 	SPARK_LOCAL_IP=127.0.0.1 $(BIN)/python -m pytest -q tests/dbt/on_dbt.py
+
+# PySpark 4.1 does not import its pandas half beside pandas 3.
+.build/pyspark-client/venv/bin/python: | $(VENV)/.installed
+	$(PYTHON) -m venv .build/pyspark-client/venv
+	$@ -m pip install --quiet 'pandas<3' "pyspark-client==$$($(BIN)/python -c 'import pyspark; print(pyspark.__version__)')"
+
+.PHONY: neighbours
+neighbours: venv $(PRIMARY_JAR) neighbour-jars .build/dbt/venv/bin/dbt .build/pyspark-client/venv/bin/python ## small applications beside each engine, table format, client and feature that we know; writes the table of docs/works-with.md
+	@mkdir -p $(REPORTS)
+	failed=0; $(PYTEST) tests/neighbours/on_neighbours.py tests/dbt/on_dbt.py -o junit_family=xunit1 --junitxml=$(REPORTS)/neighbours.xml || failed=1; \
+	  $(BIN)/python -m tests.neighbours.page $(REPORTS)/neighbours.xml; exit $$failed
 
 .PHONY: test-s3a
 test-s3a: venv ## event logs behind s3a://, with Hadoop's client from Maven Central and a server that speaks S3

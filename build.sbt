@@ -23,6 +23,9 @@ val smokeSources = Seq(
   "observe/KnownExpressionsSuite"
 )
 
+// What only `make neighbours` starts, and no test of this build needs on its class path.
+val Neighbour = config("neighbour").hide
+
 /** Real tables of other formats and another engine, for the tests and the benchmarks of the primary line. */
 def neighbours(line: SparkLine): Seq[ModuleID] =
   if (line != SparkLines.Primary) Nil
@@ -30,7 +33,8 @@ def neighbours(line: SparkLine): Seq[ModuleID] =
     Seq(
       "io.delta" % s"delta-spark_${line.line}_${line.scalaBinary}" % "4.4.0" % Test,
       "org.apache.iceberg" % s"iceberg-spark-runtime-${line.line}_${line.scalaBinary}" % "1.12.0" % Test,
-      "org.apache.datafusion" % s"comet-spark-spark${line.line}_${line.scalaBinary}" % "1.2.0" % Test
+      "org.apache.datafusion" % s"comet-spark-spark${line.line}_${line.scalaBinary}" % "1.2.0" % Test,
+      "io.openlineage" % s"openlineage-spark_${line.scalaBinary}" % "1.53.0" % Neighbour
     )
 
 /** Spark itself. */
@@ -54,7 +58,7 @@ def sparkOf(line: SparkLine): Seq[Setting[_]] =
 def sparkProject(line: SparkLine): Project =
   Project(line.id, file(s"scala/target-${line.line}"))
     .enablePlugins(JmhPlugin)
-    .configs(Smoke)
+    .configs(Smoke, Neighbour)
     .settings(inConfig(Smoke)(Defaults.testSettings): _*)
     .settings(
       Smoke / unmanagedSourceDirectories := Nil,
@@ -134,7 +138,7 @@ def sparkProject(line: SparkLine): Project =
         val ofThem = neighbours(line).map(module => moduleFilter(organization = module.organization))
         IO.delete(folder)
         val jars =
-          (Test / update).value.select(configurationFilter(Test.name), ofThem.reduce(_ | _), artifactFilter(`type` = "jar"))
+          update.value.select(configurationFilter(Test.name | Neighbour.name), ofThem.reduce(_ | _), artifactFilter(`type` = "jar"))
         jars.map(jar => (jar, folder / jar.getName)).foreach { case (jar, copy) => IO.copyFile(jar, copy) }
         jars.map(jar => folder / jar.getName)
       },

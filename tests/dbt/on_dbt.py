@@ -14,7 +14,7 @@ import pytest
 from aqe_plugin.conf.keys import PLUGIN_CLASS
 from aqe_plugin.install.jars import jar_for
 from commands import Answer
-from spark_servers import free_port, thrift_server
+from spark_servers import free_port, spark_alone, thrift_server
 
 pytestmark = pytest.mark.spark
 
@@ -68,15 +68,6 @@ def run_dbt(folder: Path, hooks: str, connection: Mapping[str, object], **enviro
     }
     ran = subprocess.run(command, cwd=folder, env=around, capture_output=True, text=True, timeout=400, check=False)
     assert ran.returncode == 0, ran.stdout[-5000:] + ran.stderr[-5000:]
-
-
-def spark_alone(folder: Path) -> Path:
-    """PySpark of this environment, without the packages beside it."""
-    packages = folder / "packages"
-    packages.mkdir()
-    for module in ("pyspark", "py4j"):
-        (packages / module).symlink_to(Path(pyspark.__file__).parents[1] / module)
-    return packages
 
 
 def test_a_session_of_dbts_own_reads_the_conf_of_install_and_a_model_switches_itself_on(

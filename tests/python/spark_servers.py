@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -15,8 +17,9 @@ import pyspark
 
 from aqe_plugin import jar_for
 from aqe_plugin.conf.keys import PLUGIN_CLASS
+from aqe_plugin.machine.java import find_java
 
-__all__ = ["free_port", "thrift_server", "with_the_plugin"]
+__all__ = ["answered", "free_port", "spark_alone", "thrift_server", "with_the_plugin"]
 
 _START_SECONDS = 240
 
@@ -42,6 +45,35 @@ def thrift_server(confs: Mapping[str, str], port: int, folder: Path) -> Abstract
     ]
     server = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
     return with_the_plugin(server, own, ("spark-internal", *bound), port, folder)
+
+
+def answered(port: int, user: str, *statements: str) -> list[list[str]]:
+    """The rows of ``statements`` in a JDBC session of their own, without headings."""
+    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    client = [str(find_java()[0]), "-XX:TieredStopAtLevel=1", "-cp", str(jars), "org.apache.hive.beeline.BeeLine"]
+    options = ["--silent=true", "--showHeader=false", "--outputformat=tsv2", "--nullemptystring=false"]
+    asked = [part for statement in statements for part in ("-e", statement)]
+    ran = subprocess.run(
+        [*client, "-u", f"jdbc:hive2://127.0.0.1:{port}/default", "-n", user, *options, *asked],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+        env={**os.environ, "TERM": "dumb"},
+    )
+    assert ran.returncode == 0, ran.stderr
+    # The client writes a prompt for each statement before its rows.
+    lines = (re.sub(r"^(0: jdbc:\S+> )+", "", line) for line in ran.stdout.splitlines())
+    return [row for row in csv.reader(lines, delimiter="\t") if row]
+
+
+def spark_alone(folder: Path) -> Path:
+    """PySpark of this environment, without the packages beside it."""
+    packages = folder / "packages"
+    packages.mkdir()
+    for module in ("pyspark", "py4j"):
+        (packages / module).symlink_to(Path(pyspark.__file__).parents[1] / module)
+    return packages
 
 
 @contextmanager

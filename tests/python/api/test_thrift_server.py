@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import os
-import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from api_sessions import CONFS
-from aqe_plugin.machine.java import find_java
-from spark_servers import free_port, thrift_server
+from spark_servers import answered, free_port, thrift_server
 
 pytestmark = pytest.mark.spark
 
@@ -29,26 +23,6 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         # With the first session that ends, Hive closes class loaders.
         answered(port, "early", "SELECT 1")
         yield port
-
-
-def answered(port: int, user: str, *statements: str) -> list[list[str]]:
-    """The rows of ``statements`` in a JDBC session of their own, without headings."""
-    jars = Path(pyspark.__file__).parent / "jars" / "*"
-    client = [str(find_java()[0]), "-XX:TieredStopAtLevel=1", "-cp", str(jars), "org.apache.hive.beeline.BeeLine"]
-    options = ["--silent=true", "--showHeader=false", "--outputformat=tsv2", "--nullemptystring=false"]
-    asked = [part for statement in statements for part in ("-e", statement)]
-    ran = subprocess.run(
-        [*client, "-u", f"jdbc:hive2://127.0.0.1:{port}/default", "-n", user, *options, *asked],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-        env={**os.environ, "TERM": "dumb"},
-    )
-    assert ran.returncode == 0, ran.stderr
-    # The client writes a prompt for each statement before its rows.
-    lines = (re.sub(r"^(0: jdbc:\S+> )+", "", line) for line in ran.stdout.splitlines())
-    return [row for row in csv.reader(lines, delimiter="\t") if row]
 
 
 def test_decisions_of_one_client_are_rows_for_another_and_its_mode_is_its_own(port: int) -> None:
