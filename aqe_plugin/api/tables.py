@@ -10,10 +10,11 @@ import html
 import shutil
 import textwrap
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
 
-from aqe_plugin.render.terminal import drawn_table, visible_lines
+from aqe_plugin.render.terminal import ANY_WIDTH, TABLE_WIDTH, drawn_table, visible_lines
 
 _CELL = "text-align: left; vertical-align: top; white-space: pre-wrap; padding: 0.3em 0.8em 0.3em 0"
 
@@ -69,13 +70,38 @@ def text_of(*tables: Table) -> str:
                 drawn.show_lines = any("\n" in cell for row in table.rows for cell in row)
                 for row in table.rows:
                     drawn.add_row(*(Text(visible_lines(cell)) for cell in row))
-                console.print(drawn)
+                # The second of two columns has room enough; of more, each would break keys, ids and paths.
+                is_narrow = width < TABLE_WIDTH and len(table.columns) != 2
+                natural = console.measure(drawn, options=console.options.update(max_width=ANY_WIDTH)).maximum
+                if is_narrow and natural > width:
+                    console.print(Text("\n".join(_paragraphs(table, width))), soft_wrap=True)
+                else:
+                    console.print(drawn)
             for note in table.notes:
-                for line in visible_lines(note).split("\n"):
-                    # An id or a path is there to be pasted, however long.
-                    wrapped = textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [line]
-                    console.print(Text("\n".join(wrapped)), soft_wrap=True)
+                console.print(Text("\n".join(_wrapped(note, width, ""))), soft_wrap=True)
     return "\n".join(line.rstrip() for line in shown.get().rstrip("\n").split("\n"))
+
+
+def _paragraphs(table: Table, width: int) -> Iterator[str]:
+    """Each row as its first cell, and below it the others, those of one line with the name of their column."""
+    for first, *others in table.rows:
+        yield from _wrapped(first, width, "  ")
+        for name, cell in zip(table.columns[1:], others, strict=True):
+            if cell:
+                yield from _wrapped(cell if "\n" in cell else f"{name}: {cell}", width, "    ")
+
+
+def _wrapped(text: str, width: int, indent: str) -> Iterator[str]:
+    """The lines of ``text``, each wrapped at words: an id or a path is there to be pasted, however long."""
+    for line in visible_lines(text).split("\n"):
+        yield from textwrap.wrap(
+            line,
+            width,
+            initial_indent=indent,
+            subsequent_indent=f"{indent}  " if indent else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [line]
 
 
 def _html(table: Table) -> str:

@@ -21,11 +21,7 @@ from aqe_plugin.render.query_text import (
     query_summary,
 )
 from aqe_plugin.render.short_lines import query_line, row_lines
-from aqe_plugin.render.terminal import drawn_table
-
-# From this width on, a column holds the longest conf key in one piece.
-_TABLE_WIDTH = 150
-
+from aqe_plugin.render.terminal import TABLE_WIDTH, drawn_table
 
 # No line is longer, however wide the terminal.
 LINE_WIDTH = 120
@@ -63,7 +59,7 @@ class _Joins:
         self._cells = [join_cells(join, query) for join in query.joins]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        if options.max_width < _TABLE_WIDTH:
+        if options.max_width < TABLE_WIDTH:
             for facts, *others in self._cells:
                 yield Padding(styled(facts), (0, 0, 0, 2))
                 yield from (Padding(styled(cell), (0, 0, 0, 4)) for cell in others)

@@ -21,6 +21,8 @@ _CONTROL = re.compile(
 
 # Wide enough that no table wraps; a table uses only the width it needs.
 ANY_WIDTH = 100_000
+# From this width on, each of three columns holds the longest conf key in one piece.
+TABLE_WIDTH = 150
 _LEAST_WRAPPED = 30
 
 

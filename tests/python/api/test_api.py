@@ -105,6 +105,18 @@ def test_a_session_is_asked_for_by_the_type_that_was_given(spark: Any) -> None:
     assert str(error.value) == f"AqePlugin takes a SparkSession, not {type(spark).__name__}."
 
 
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_in_print_a_table_that_would_break_keys_is_a_paragraph_for_each_row(
+    monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    row = ("a join", f"first\nprice {'and so on ' * 8}(spark.aqePlugin.wait.savingShare)", "why it is so")
+    told = text_of(Table("Ran.", ("join", "choice", "filters"), (row,)))
+    assert max(map(len, told.splitlines())) <= int(columns)
+    assert "spark.aqePlugin.wait.savingShare" in told
+    assert ("\n  a join\n    first\n" in told, "    filters: why it is so" in told) == (columns == "80",) * 2
+
+
 @pytest.mark.parametrize("method", ["analyze", "explain"])
 def test_what_is_no_frame_is_refused(method: str) -> None:
     aqe = object.__new__(AqePlugin)  # without a session, which nothing is asked of
