@@ -85,10 +85,14 @@ def conf_checks(store: ConfStore) -> Iterator[Check]:
     yield Check("conf", "ok", f"{target.store.name}{there}")
     yield from loading(target.conf)
     for check in key_checks(conf):
+        if check.name == "mode" and not listed and MODE_KEY not in conf:
+            continue
         # Whoever switches it off may do without the plugin's joins; a value that Spark does not take serves nobody.
         if check.name == ADAPTIVE_KEY and adaptive_problem(conf) == NO_ADAPTIVE:
             yield replace(check, verdict="remark")
-        elif check.name != "mode" or listed or MODE_KEY in conf:
+        elif check.ok and not listed:
+            yield replace(check, verdict="remark", found=f"{check.found}: left over, no effect")
+        else:
             yield check
     remarks = [*target.conf.remarks(), *_interruptions(target)]
     if not target.conf.runs_on_this_machine and target.conf.not_read_by:

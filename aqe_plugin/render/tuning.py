@@ -14,7 +14,7 @@ from aqe_plugin.render.control import print_changes, print_row
 from aqe_plugin.render.terminal import drawn_table, visible
 from aqe_plugin.tuning.groups import written
 from aqe_plugin.tuning.recommendation import Evidence, Finding, Limits, Recommendation, violations
-from aqe_plugin.tuning.rollout.ledger import RolloutStep
+from aqe_plugin.tuning.rollout.ledger import ASKED, RolloutStep
 from aqe_plugin.tuning.rollout.rings import Ring
 
 _RING_STYLES = {Ring.SETTLED: "green", Ring.ROLLED_BACK: "bold red"}
@@ -58,7 +58,7 @@ def print_rollout_step(step: RolloutStep, before: Ring | None, changes: Sequence
     """The ring before and after the step, why, and ``changes``: what is rolled out, or what goes back."""
     after = _in_plain_words(step.ring)
     way = after if before in (None, step.ring) else f"{_in_plain_words(before)} -> {after}"
-    console.print(Text(f"rollout no. {step.number} ({step.group}): {way}", style="bold"))
+    console.print(Text(f"rollout no. {step.number}{_of(step)}: {way}", style="bold"))
     console.print(Text(f"  {visible(step.why)}"))
     if step.canary_share is not None:
         console.print(Text(f"  canary: {step.canary_share:.3g} of the applications"))
@@ -90,7 +90,7 @@ def print_rollouts(steps: Sequence[RolloutStep], taken_back: str, console: Conso
     for step in steps:
         at = datetime.fromtimestamp(step.at_millis / 1000, timezone.utc).isoformat(timespec="seconds")
         ring = Text(_ring(step), style=_RING_STYLES.get(step.ring, ""))
-        heading = Text(f"rollout no. {step.number} ({visible(step.group)}): ").append(ring)
+        heading = Text(f"rollout no. {step.number}{_of(step)}: ").append(ring)
         console.print(heading.append(f"  {at}  {visible(step.who)}"), soft_wrap=True)
         rows = [("why", visible(f"{step.why} ({step.asked_why})" if step.asked_why else step.why))]
         rows += [("changed", _change(change)) for change in step.changes]
@@ -102,6 +102,11 @@ def print_rollouts(steps: Sequence[RolloutStep], taken_back: str, console: Conso
     if taken_back:
         console.print(Text(f"rollout no. {steps[-1].number}: ").append("no longer in force", style="bold red"))
         print_row("why", visible(taken_back), 9, console)
+
+
+def _of(step: RolloutStep) -> str:
+    """The group that was recommended; nothing where the values were given."""
+    return "" if step.group == ASKED else f" ({visible(step.group)})"
 
 
 def _in_words(evidence: Evidence, confidence: float) -> str:

@@ -12,7 +12,7 @@ from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import ConfError
 from aqe_plugin.install.controller import propose_tuning
 from aqe_plugin.tuning.recommendation import Evidence, Recommendation
-from aqe_plugin.tuning.rollout.ledger import ASKED, SCHEMA_VERSION, RolloutStep
+from aqe_plugin.tuning.rollout.ledger import ASKED, ASKED_WHY, SCHEMA_VERSION, RolloutStep
 from aqe_plugin.tuning.rollout.manual_edits import same_value
 from aqe_plugin.tuning.rollout.rings import Ring
 from aqe_plugin.tuning.rollout.rollouts import NextStep, Rollouts, moved
@@ -56,7 +56,7 @@ def begin_with_values(rollouts: Rollouts, values: Mapping[str, str], canary_shar
     Raises:
         ConfError: no share of the applications can try a value.
     """
-    why = "asked for"
+    why = ASKED_WHY
     # Refuses what the target does not take.
     propose_tuning(rollouts.file, values, why)
     conf = read_target(rollouts.file).conf

@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 # The group of a rollout of values that somebody asked for.
 ASKED = "asked"
+ASKED_WHY = "given by --set or --values"
 
 SCHEMA_VERSION = 4
 

@@ -81,8 +81,9 @@ def manual_edits(steps: Sequence[RolloutStep], target: Target) -> ManualEdits | 
     keeper = target.store.keeper
     undone = all(one.is_undone for one in changed)
     by = f"by {keeper}, which keeps it as its repository says" if keeper else "by hand"
-    if undone and _ended_in_rollback(target.store):
-        by = "by aqe-plugin rollback"
+    command = _last_command(target.store)
+    if command == "uninstall" or (undone and command == "rollback"):
+        by = f"by aqe-plugin {command}"
     how = f"rolled back {by}" if undone else f"changed {by}"
     edits = [f"{one.file}: {one.key}: expected {_text(one.expected)}, found {_text(one.found)}" for one in changed]
     stays = [f"{one.file}: {one.key} = {_text(one.found)}" for one in held if one.is_kept and not one.is_undone]
@@ -114,9 +115,9 @@ def _was_carried_out(step: RolloutStep, file: ConfStore) -> bool:
     return any(record.step == step.id and record.phase == "done" for record in journal_of(file).records)
 
 
-def _ended_in_rollback(file: ConfStore) -> bool:
-    records = [record for record in journal_of(file).records if record.phase == "done"]
-    return bool(records) and records[-1].action == "rollback"
+def _last_command(file: ConfStore) -> str:
+    """What the file's journal has last; empty without any."""
+    return next((one.action for one in reversed(journal_of(file).records) if one.phase == "done"), "")
 
 
 def _values(step: RolloutStep, ring: Ring) -> Values:

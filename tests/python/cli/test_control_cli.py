@@ -180,6 +180,25 @@ def test_the_history_of_a_rollout_that_was_rolled_back_says_so(
     *_, last, why = told.splitlines()
     assert last == "rollout no. 1: no longer in force"
     assert why.startswith(f"  why      rolled back by aqe-plugin rollback: {conf}: ")
+    assert "asked" not in told
+
+
+def test_after_uninstall_history_names_it_and_check_calls_keys_that_stayed_left_over(
+    conf: Path, jar: str, answer: Answer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    target = ("--target", str(conf))
+    answer("install", *target, "--jar", jar, "--yes")
+    answer("rollout", *target, "--set", "spark.aqePlugin.filter.maxPassRate=0.5", "--yes")
+    with conf.open("a") as file:
+        file.write("spark.aqePlugin.filter.minProbeRows 5\n")
+    answer("uninstall", *target, "--yes")
+    *_, why = answer("history", *target)[1].splitlines()
+    assert why.startswith(f"  why      rolled back by aqe-plugin uninstall: {conf}: ")
+    out = answer("check", *target)[1]
+    assert "not installed" in out
+    assert re.search(r"^remark  spark\.aqePlugin\.filter\.minProbeRows +5: left over, no effect$", out, re.MULTILINE)
+    assert " mode " not in out
 
 
 @pytest.mark.parametrize("yes", [(), ("--yes",)])

@@ -175,7 +175,7 @@ def test_a_machine_that_cannot_keep_records_can_look(ann: Machine, here: dict[st
     # A folder that cannot be made, also not by root.
     (tmp_path / "bob").symlink_to(tmp_path / "gone" / "away")
     bob = Machine(here, tmp_path / "bob")
-    assert state_of(bob.opened()).mode == "off"
+    assert state_of(bob.opened()).mode == "off: left over, no effect"
     with pytest.raises(AqePluginError, match="cannot be created"):
         bob.tunes("mode", "observe")
 

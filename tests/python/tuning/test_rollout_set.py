@@ -205,14 +205,15 @@ def test_a_rollout_in_a_conf_without_the_plugin_is_warned_of(cluster: Cluster, a
 def test_a_step_says_when_it_takes_effect_and_a_rollout_that_is_over_says_so(cluster: Cluster, answer: Answer) -> None:
     words = ("rollout", "--target", str(cluster.target), "--yes")
     _, out, err = answer(*words, "--set", ASKED)
-    assert "observe -> all" in out
+    assert "rollout no. 1: observe -> all" in out
+    assert "given by --set or --values" in out
     assert f"Done: applications that start from now on read {cluster.target} as it is now." in err
     assert "Run rollout with the event logs, daily; aqe-plugin history" in err
     answer("rollback", "--target", str(cluster.target), "--yes")
     _, out, err = answer(*words)
     assert "all -> rolled back" in out
     # Nothing of what went back is shown as if it were made.
-    assert "asked for" not in out
+    assert "given by" not in out
     assert "Done. The rollout is over; aqe-plugin history shows every step." in err
 
 
