@@ -142,6 +142,11 @@ test-all: lint jar neighbour-jars ## every case on the primary Spark line, the o
 	env -u AQE_PLUGIN_TESTS $(SBT) otherLines
 	AQE_PLUGIN_TESTS=all $(MAKE) test-python test-spark-quick LANE_MINUTES=600
 
+.PHONY: test-comet
+test-comet: prerequisites ## the truth table of joins and all random queries, carried out by Apache DataFusion Comet
+	$(SBT) $(PRIMARY)/Test/compile $(PRIMARY)/testArguments
+	AQE_PLUGIN_TESTS=all SPARK_LOCAL_IP=127.0.0.1 java @.build/$(PRIMARY)-tests.args org.scalatest.tools.Runner -oW -R scala/target/4.1/scala-2.13/test-classes -s io.aqeplugin.e2e.CometJoinMatrixSuite -s io.aqeplugin.e2e.CometRandomQueriesSuite
+
 # At scale 1 a broadcast of q10 takes pages of 256 MB, for which Spark alone does not always find room in 3 GB.
 .PHONY: test-lines
 test-lines: prerequisites venv jar ## the other Spark lines' whole suites, and the newest patch releases from their PySpark packages

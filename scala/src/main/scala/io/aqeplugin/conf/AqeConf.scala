@@ -163,6 +163,9 @@ object AqeConf {
   val CostJobLaunchNanos: ConfEntry[Double] = number("cost.jobLaunchNanos", "nanos", 25e6, 0.0, 1e12)(
     "Time to launch a job or stage and to return its result. A method in place of a broadcast of Spark's must save more."
   )
+  val CostEngineRatio: ConfEntry[Double] = number("cost.engineRatio", "ratio", 0.4, 0.01, 1.0)(
+    "What the operators of an engine such as Apache DataFusion Comet take of the time of Spark's, for scans, shuffles, sorts and joins."
+  )
   val CostTieRatio: ConfEntry[Double] = number("cost.tieRatio", "ratio", 0.05, 0.0, 1.0)(
     "Two options are tied when their prices differ by at most this share of the higher price; a tie keeps Spark's own plan."
   )

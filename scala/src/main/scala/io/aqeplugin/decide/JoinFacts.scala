@@ -253,7 +253,11 @@ final case class JoinFacts(
     @Told(
       doc = "whether Spark broadcasts the build side only because filters of other joins removed rows of it",
       optional = true
-    ) smallByFilters: Boolean = false
+    ) smallByFilters: Boolean = false,
+    @Told(
+      doc = "the engine that carries the plan out, and so gets filters as conditions; null if Spark does",
+      optional = true
+    ) engine: Option[String] = None
 ) {
 
   /** The method of Spark's own plan. */

@@ -61,6 +61,9 @@ object ReasonCode extends DefinedNames[ReasonCode] {
   val FilterTooBig = code("FILTER_TOO_BIG", Filter)("the filter would be larger than the limit")
   val JoinType = code("JOIN_TYPE", Filter)("the join keeps probe rows that have no partner")
   val UnsupportedKeyType = code("UNSUPPORTED_KEY_TYPE", Filter)("a key column has a type that filters do not support")
+  val EngineKey = code("ENGINE_KEY", Filter)(
+    "an engine carries the plan out, and a key is not a column whose values it hashes as Spark does"
+  )
   val KeyNotPlain = code("KEY_NOT_PLAIN", Filter)("a key is neither a column nor a deterministic expression of Spark's of one column")
   val NonDeterministic = code("NON_DETERMINISTIC", Filter)("the build side may give different rows when it runs again")
   val NoTargetScan = code("NO_TARGET_SCAN", Filter)("the keys reach neither a scan nor an exchange below the probe side")
@@ -83,7 +86,7 @@ object ReasonCode extends DefinedNames[ReasonCode] {
     "the plan already has the maximum number of filters, or of operators in copies of their build sides, all with a lower pass rate"
   )
   val ForeignNode = code("FOREIGN_NODE", Any)(
-    "the join is, or lies above, an operator that is neither Spark's nor the plugin's, so it is left alone"
+    "the join is, or lies above, an operator of an engine that the plugin does not know, so it is left alone"
   )
   val RepeatedRequest = code("REPEATED_REQUEST", Filter)("this query already requested the same filter and did not get it")
   val FilterReady = code("FILTER_READY", Any)(

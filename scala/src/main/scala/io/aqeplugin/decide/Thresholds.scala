@@ -33,10 +33,28 @@ final case class Thresholds(
   /** Limits the keys that a build side keeps while it runs. */
   def withSketchesAtMost(keys: Long): Thresholds = updated(AqeConf.SketchMaxKeys, math.min(this(AqeConf.SketchMaxKeys), keys))
 
+  /** With the prices of an engine's operators. */
+  def forEngine: Thresholds =
+    Thresholds.OfOperators.foldLeft(this)((those, price) => those.updated(price, those(price) * this(AqeConf.CostEngineRatio)))
+
   /** Limits the size of a filter to `bytes`. */
   def withFiltersAtMost(bytes: Long): Thresholds = updated(AqeConf.FilterMaxBytes, math.min(this(AqeConf.FilterMaxBytes), bytes))
 }
 
 object Thresholds {
   val Default: Thresholds = Thresholds(Settings.Default)
+
+  private val OfOperators = {
+    import AqeConf._
+    Seq(
+      CostScanNanosPerByte,
+      CostRowPipelineNanosPerRow,
+      CostShuffleNanosPerByte,
+      CostShuffleNanosPerRow,
+      CostSortNanosPerComparison,
+      CostMergeNanosPerRow,
+      CostHashBuildNanosPerRow,
+      CostHashProbeNanosPerRow
+    )
+  }
 }

@@ -19,6 +19,12 @@ object BuiltFilter {
     def bytes: Array[Byte] = FilterFormat.write(filter)
   }
 
+  /** What an engine checks; the plugin's own operators have no filter of it. */
+  final case class OfEngine(summary: FilterSummary) extends BuiltFilter {
+    def result: Either[Reason, FilterSummary] = Right(summary)
+    def bytes: Array[Byte] = Array.emptyByteArray
+  }
+
   final case class PassAll(reason: Reason) extends BuiltFilter {
     def result: Either[Reason, FilterSummary] = Left(reason)
     def bytes: Array[Byte] = Array.emptyByteArray
@@ -31,17 +37,29 @@ object BuiltFilter {
   *   of each column of the key
   * @param rows
   *   number of build rows without a null key
+  * @param hashed
+  *   the keys as an engine checks them
   */
-final case class FilterSummary(kind: String, sizeBytes: Long, columns: Seq[ColumnKeys], rows: Long, buildMillis: Long) {
+final case class FilterSummary(
+    kind: String,
+    sizeBytes: Long,
+    columns: Seq[ColumnKeys],
+    rows: Long,
+    buildMillis: Long,
+    hashed: Option[HashedKeys] = None
+) {
 
   /** Without what is known of the keys and not of the filter, which may pass other values. */
   def ofFilterAlone: FilterSummary = copy(columns = columns match {
-    case Seq(only) => Seq((if (kind == FilterKind.SplitBlockBloom.name) only.copy(ranges = Nil) else only).copy(texts = None))
+    case Seq(only) => Seq((if (FilterSummary.PassOthers(kind)) only.copy(ranges = Nil) else only).copy(texts = None))
     case several   => several.map(_ => ColumnKeys.Unknown)
   })
 }
 
 object FilterSummary {
+
+  // Filters that some values pass which are no keys, also between two ranges of keys.
+  private val PassOthers = Set(FilterKind.SplitBlockBloom.name, HashedKeys.Kind)
 
   /** What is known of the keys that pass one of two filters over the same keys. */
   def either(one: FilterSummary, other: FilterSummary): FilterSummary = FilterSummary(

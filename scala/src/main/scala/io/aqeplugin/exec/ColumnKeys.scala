@@ -28,8 +28,11 @@ final case class ColumnKeys(
   lazy val textRanges: Seq[(UTF8String, UTF8String)] =
     texts.fold(Seq.empty[(UTF8String, UTF8String)])(all => TextRanges.of(all.sorted.toIndexedSeq, ColumnKeys.MaxRanges))
 
+  /** The range from the smallest to the largest value, if there are ranges. */
+  def span: Seq[(Long, Long)] = ranges.headOption.zip(ranges.lastOption).map { case (first, last) => (first._1, last._2) }.toSeq
+
   /** Whether no key passes. */
-  private def isEmpty: Boolean = values.exists(_.isEmpty)
+  def isEmpty: Boolean = values.exists(_.isEmpty)
 }
 
 object ColumnKeys {

@@ -5,6 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.aqeplugin.Relations
+import org.apache.spark.util.sketch.BloomFilter
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec, TableCacheQueryStageExec}
 
 import io.aqeplugin.conf.AqeConf
@@ -27,6 +28,7 @@ private[exec] final class FilterBuild(
     keys: Seq[Expression],
     bounds: Option[RangeBounds],
     limits: BuildLimits,
+    joinId: String,
     startNanos: Long
 ) {
   import FilterBuild._
@@ -42,6 +44,7 @@ private[exec] final class FilterBuild(
       BuiltFilter.PassAll(Reason(ReasonCode.NonDeterministic))
     // AQE kept the plan that holds the filter back.
     case Some(stage) if WaitClockExec.sourceHeld(stage).isDefined => NoExchange
+    case Some(stage) if limits.forEngine && bounds.isEmpty        => ofEngine(stage)
     case Some(stage)                                              =>
       val seen = if (bounds.isEmpty) RelationKeys.known(stage, keys) else None
       val built = seen.flatMap(fromSketch).getOrElse(fromStage(stage, limitsFor(distinctKeys(stage, seen))))
@@ -56,6 +59,33 @@ private[exec] final class FilterBuild(
     case (_: ShuffleQueryStageExec | _: TableCacheQueryStageExec, Some(range)) => ofRange(RangeBuild.ofShuffle(child, keys), range)
     case (broadcast: BroadcastQueryStageExec, _)                               => fromRelation(broadcast, most)
     case _                                                                     => NoExchange
+  }
+
+  private def ofEngine(stage: QueryStageExec): BuiltFilter = {
+    val distinct = distinctKeys(stage, None)
+    val bits = BloomFilter.optimalNumOfBits(math.max(1L, distinct), limits.filter.falsePositiveRate)
+    val bytes = bits / java.lang.Byte.SIZE
+    val build = EngineBuild(keys, child.output, coder, distinct, bits)
+    if (bytes > limits.filter.maxFilterBytes) BuiltFilter.PassAll(tooBig(bytes.toDouble, limits.filter.maxFilterBytes))
+    else
+      (stage match {
+        case broadcast: BroadcastQueryStageExec => Relations.rows(Relations.of(broadcast)).map(build.ofRows(_))
+        case _                                  => Right(build.ofRows(child.execute()))
+      }).fold(BuiltFilter.PassAll(_), ofEngine)
+  }
+
+  private def ofEngine(found: EngineBuild.Found): BuiltFilter = {
+    val hashed = HashedKeys.of(found.filter, joinId)
+    BuiltFilter.OfEngine(
+      FilterSummary(
+        HashedKeys.Kind,
+        hashed.sizeBytes,
+        found.columns(coder.areValues),
+        found.extremes.rows,
+        (System.nanoTime() - startNanos) / 1000000L,
+        Some(hashed)
+      )
+    )
   }
 
   /** Of a key of several columns, what the stage's tasks saw of each; and of every column the texts that they kept. */

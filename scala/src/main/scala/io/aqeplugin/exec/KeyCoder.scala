@@ -40,6 +40,15 @@ final class KeyCoder private (columns: Array[KeyColumn], val areValues: Seq[Bool
     code
   }
 
+  /** Writes the code of each column, of the row that [[hasNull]] was asked of last, which has no null key. */
+  def codes(row: InternalRow, codes: Array[Long]): Unit = {
+    var i = 0 // once per row
+    while (i < columns.length) {
+      codes(i) = columns(i).code(row)
+      i += 1
+    }
+  }
+
   /** Writes the code of each column to its array at `index`, of the row that [[hasNull]] was asked of last, which has no null key. */
   def columnCodes(row: InternalRow, codes: Array[Array[Long]], index: Int): Unit = {
     var i = 0 // once per row

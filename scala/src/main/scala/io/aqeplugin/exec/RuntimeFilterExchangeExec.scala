@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.catalyst.plans.logical.Statistics
 import org.apache.spark.sql.catalyst.plans.physical.{BroadcastPartitioning, IdentityBroadcastMode, Partitioning}
-import org.apache.spark.sql.execution.{SQLExecution, SparkPlan}
+import org.apache.spark.sql.execution.{ColumnarToRowTransition, InputAdapter, SQLExecution, SparkPlan, WholeStageCodegenExec}
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.BroadcastExchangeLike
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
@@ -113,7 +113,7 @@ case class RuntimeFilterExchangeExec(
         sparkContext.setInterruptOnCancel(true)
         // AQE cancels a build that has not begun by its future alone.
         if (done.isDone) fail(done, new CancellationException("cancelled before the filter's build began"))
-        else publish(done, new FilterBuild(child, keys, bounds, limits, startNanos).run(), executionId)
+        else publish(done, new FilterBuild(child, keys, bounds, limits, joinId, startNanos).run(), executionId)
       } catch {
         // Any error, even an OutOfMemoryError: AQE waits for nothing but this promise.
         case error: Throwable if SparkBridge.isCancellation(error) =>
@@ -156,6 +156,8 @@ case class RuntimeFilterExchangeExec(
         outcome = Some(filter.result)
         // Before AQE knows: the re-plan that follows looks the filter up.
         BuildRecord.note(child, keys, bounds, filter.result)
+        if (limits.forEngine)
+          Option(executionId).flatMap(_.toLongOption).flatMap(QueryStates.get).foreach(_.noteBuild(canonicalized, this))
         promise.trySuccess(broadcast)
       }
     }
@@ -205,10 +207,15 @@ case class RuntimeFilterExchangeExec(
 
 object RuntimeFilterExchangeExec {
 
-  /** The build side's exchange or stage, without the nodes that AQE wraps around a stage to read it. */
+  /** The canonical form of what builds a filter from this exchange or stage. */
+  def canonical(keys: Seq[Expression], child: SparkPlan, bounds: Option[RangeBounds]): SparkPlan =
+    RuntimeFilterExchangeExec(keys, child, BuildLimits.Canonical, "", bounds).canonicalized
+
+  /** The build side's exchange or stage, without what AQE wraps around a stage to read it, as rows where an engine gives batches. */
   def buildOf(child: SparkPlan): SparkPlan = child match {
-    case read: AQEShuffleReadExec => buildOf(read.child)
-    case other                    => other
+    case read: AQEShuffleReadExec                                                         => buildOf(read.child)
+    case rows @ (_: ColumnarToRowTransition | _: WholeStageCodegenExec | _: InputAdapter) => buildOf(rows.children.head)
+    case other                                                                            => other
   }
 
   /** The build stage, once it exists. */
@@ -233,8 +240,17 @@ object RuntimeFilterExchangeExec {
   *   under a long queue that may be much
   * @param sketchedKeys
   *   number of distinct keys that a build side keeps while it runs
+  * @param forEngine
+  *   an engine checks the keys, see [[HashedKeys]]
   */
-final case class BuildLimits(filter: FilterLimits, inListMaxKeys: Int, timeoutMillis: Long, slotMillis: Long, sketchedKeys: Int)
+final case class BuildLimits(
+    filter: FilterLimits,
+    inListMaxKeys: Int,
+    timeoutMillis: Long,
+    slotMillis: Long,
+    sketchedKeys: Int,
+    forEngine: Boolean = false
+)
 
 object BuildLimits {
 

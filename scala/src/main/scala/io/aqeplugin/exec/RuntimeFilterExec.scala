@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.{SQLExecution, SortExec, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 import org.apache.spark.sql.execution.joins.ShuffledJoin
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
@@ -235,9 +235,11 @@ object RuntimeFilterExec {
     case _                                                      => false
   }
 
-  /** Whether AQE has taken the plan in which the filter is held back until the next one. */
+  /** Whether AQE has taken the plan in which the filter is held back until the next one, or which an engine must not run. */
   private def isHeld(source: SparkPlan): Boolean = source match {
     case RuntimeFilterExchangeExec(_, clock: QueryStageExec, _, _, _) => WaitClockExec.sourceHeld(clock).isDefined
+    case WaitClockExec(_, filter)                                     => isHeld(filter)
+    case gate: BroadcastQueryStageExec if gate.isMaterialized         => gate.broadcast.isInstanceOf[WaitClockExec]
     case _                                                            => false
   }
 

@@ -29,9 +29,8 @@ final class ColumnWidths(tables: TableStatistics) {
     case stage: QueryStageExec                          => Seq(stage)
     case reused: ReusedExchangeExec                     => leaves(reused.child)
     case leaf if leaf.children.isEmpty                  => Seq(leaf)
-    // The others are the sources of its filters.
-    case _: StartedFilters => leaves(plan.children.head)
-    case other             => other.children.flatMap(leaves)
+    case StartedFilters(_, scan)                        => leaves(scan)
+    case other                                          => other.children.flatMap(leaves)
   }
 
   private def ofLeaf(leaf: SparkPlan): Map[ExprId, Long] = leaf match {

@@ -27,10 +27,10 @@ private[observe] final class FiltersInside(decided: DecidedFilters) {
 
   /** The same of all scans in and below a plan, its stages included. */
   def of(plan: SparkPlan): Map[String, Double] = plan match {
-    case filters: StartedFilters    => of(plan.children.head) ++ byJoin(filters)
-    case stage: QueryStageExec      => of(stage.plan)
-    case reused: ReusedExchangeExec => of(reused.child)
-    case other                      => other.children.map(of).foldLeft(Map.empty[String, Double])(_ ++ _)
+    case StartedFilters(filters, scan) => of(scan) ++ byJoin(filters)
+    case stage: QueryStageExec         => of(StagePlan.of(stage))
+    case reused: ReusedExchangeExec    => of(reused.child)
+    case other                         => other.children.map(of).foldLeft(Map.empty[String, Double])(_ ++ _)
   }
 
   /** The share of rows that the join's own filter keeps, if it is below. A stage that runs once for equal joins has the filter of one. */

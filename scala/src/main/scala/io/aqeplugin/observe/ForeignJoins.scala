@@ -25,9 +25,12 @@ object ForeignJoins {
     *   the joins of Spark's in the plan
     * @param later
     *   what the plan will be when its stages begin, if others change it until then
+    * @param engine
+    *   the engine whose operators are not foreign
     */
-  def of(plan: SparkPlan, found: Seq[FoundJoin], later: Option[SparkPlan]): Seq[ForeignJoin] = {
-    val now = if (ForeignNodes.first(plan).isEmpty) Nil else ofSpark(found)(join => ForeignNodes.first(join.node)) ++ ofOthers(plan)
+  def of(plan: SparkPlan, found: Seq[FoundJoin], later: Option[SparkPlan], engine: Option[Engine] = None): Seq[ForeignJoin] = {
+    def first(node: SparkPlan): Option[String] = ForeignNodes.first(node, engine)
+    val now = if (first(plan).isEmpty) Nil else ofSpark(found)(join => first(join.node)) ++ ofOthers(plan)
     now ++ later.toSeq.flatMap(made => becoming(found.filterNot(join => now.exists(_.id == join.id)), made))
   }
 

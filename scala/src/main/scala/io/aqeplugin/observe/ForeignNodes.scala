@@ -22,8 +22,9 @@ object ForeignNodes {
   def isOne(plan: SparkPlan): Boolean = isForeign.get(plan.getClass) && (plan.children.nonEmpty || plan.supportsColumnar)
 
   /** The class of the first such operator of a plan, from the top down, also of stages that have begun. */
-  def first(plan: SparkPlan): Option[String] =
-    if (isOne(plan)) Some(plan.getClass.getName) else below(plan).iterator.flatMap(first).nextOption()
+  def first(plan: SparkPlan, engine: Option[Engine] = None): Option[String] =
+    if (isOne(plan) && !engine.exists(_.owns(plan.getClass.getName))) Some(plan.getClass.getName)
+    else below(plan).iterator.flatMap(first(_, engine)).nextOption()
 
   private def below(plan: SparkPlan): Seq[SparkPlan] = plan match {
     case stage: QueryStageExec      => Seq(stage.plan)

@@ -14,6 +14,8 @@ final class ClusterSeen(read: => ClusterFacts) {
   *   the query's arm; none without a canary
   * @param busySlots
   *   tasks of other queries that ran when this one was first planned
+  * @param engine
+  *   the engine that carries the query out after the plugin has seen its plans; none if Spark does
   */
 final case class QueryConf(
     mode: Mode,
@@ -23,5 +25,6 @@ final case class QueryConf(
     origin: QueryOrigin,
     arm: Option[TrialArm],
     plans: QueryPlans = QueryPlans.None,
-    busySlots: Int = 0
+    busySlots: Int = 0,
+    engine: Option[Engine] = None
 )

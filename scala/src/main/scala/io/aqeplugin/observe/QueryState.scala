@@ -37,6 +37,8 @@ final class QueryState(val executionId: Long) {
   private val reads = new ConcurrentHashMap[AnyRef, QueryState.Read[_]]()
   private val agreed = new ConcurrentHashMap[AnyRef, Set[String]]()
   private val holds = new ConcurrentHashMap[QueryState.Hold, Int]()
+  private val waits = new ConcurrentHashMap[String, Int]()
+  private val builds = new ConcurrentHashMap[SparkPlan, SparkPlan]()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
 
   /** The settings of the rules, once they are read. */
@@ -227,6 +229,17 @@ final class QueryState(val executionId: Long) {
   /** Whether a filter is held back once more. */
   def mayHold(hold: QueryState.Hold): Boolean = holds.merge(hold, 1, _ + _) <= QueryState.MostHolds
 
+  /** Whether a plan may wait once more for a join's filter that an engine checks. Each plan waits anew, and is followed by another when the filter is built;
+    * if that is never seen, planning would not end.
+    */
+  def mayWait(joinId: String): Boolean = waits.merge(joinId, 1, _ + _) <= QueryState.MostWaits
+
+  /** Notes what built a filter, for plans that need an equal one: AQE does not show them a stage that another plan of the query has run. */
+  def noteBuild(canonical: SparkPlan, builder: SparkPlan): Unit = { val _ = builds.put(canonical, builder) }
+
+  /** What has built a filter that is equal to one with this canonical form. */
+  def buildOf(canonical: SparkPlan): Option[SparkPlan] = Option(builds.get(canonical))
+
   def noteFilter(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.noteFilter(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)
 
@@ -298,6 +311,9 @@ object QueryState {
 
   /** Once is enough, unless a filter that the exchanges wait for was ready just before AQE saw its stage end. */
   private val MostHolds = 3
+
+  /** Far more plans than queries have. */
+  private val MostWaits = 1000
 
   /** A filter that is held back while exchanges of its source start.
     *

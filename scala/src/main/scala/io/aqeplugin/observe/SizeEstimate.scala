@@ -91,6 +91,8 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
 
     case scan: FileSourceScanExec => ofScan(scan)
 
+    case StartedFilters(filters, scan) => ofFilters(below(plan, scan), filters)
+
     case FilterExec(condition, child) =>
       sharesOf(Conjuncts.of(condition).filter(isSelective), child).foldLeft(below(plan, child))(_.keeping(_))
 
@@ -112,8 +114,6 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
       )
 
     case reused: ReusedExchangeExec => below(plan, reused.child)
-
-    case filters: StartedFilters => ofFilters(below(plan, plan.children.head), filters)
 
     case leaf if leaf.children.isEmpty => ofLeaf(leaf)
 
@@ -169,9 +169,9 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
           kept,
           origin.fold[EstimateSource](EstimateSource.Measured)(_.source),
           EstimateSource.Measured,
-          inside.of(stage.plan)
+          inside.of(StagePlan.of(stage))
         )
-      case None => below(stage, stage.plan)
+      case None => below(stage, StagePlan.of(stage))
     }
 
   private def ofJoin(join: BaseJoinExec): SizeEstimate = {
@@ -235,9 +235,8 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
       case batch: BatchScanExec =>
         val bytes = batch.logicalLink.map(_.stats.sizeInBytes.toDouble)
         bytes.filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
-      // The filters' sources are build sides of other joins.
-      case _: StartedFilters => scanBytes(plan.children.head)
-      case other             => other.children.map(scanBytes).sum
+      case StartedFilters(_, scan) => scanBytes(scan)
+      case other                   => other.children.map(scanBytes).sum
     }
   )
 
@@ -247,7 +246,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     plan match {
       case scan: FileSourceScanExec => bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes)
       case batch: BatchScanExec     => scanBytes(batch)
-      case _: StartedFilters        => widestScanBytes(plan.children.head)
+      case StartedFilters(_, scan)  => widestScanBytes(scan)
       case other                    => other.children.map(widestScanBytes).maxOption.getOrElse(0.0)
     }
   )
@@ -274,13 +273,13 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
   }
 
   private def scanOf(plan: SparkPlan, column: Attribute): Option[SparkPlan] = plan match {
-    case stage: QueryStageExec                             => scanOf(stage.plan, column)
+    case stage: QueryStageExec                             => scanOf(StagePlan.of(stage), column)
     case reused: ReusedExchangeExec                        => scanOf(reused.child, column)
     case scan @ (_: FileSourceScanExec | _: BatchScanExec) => Some(scan).filter(_.outputSet.contains(column))
     // It gives its column the name of that of its first input.
-    case _: UnionExec      => None
-    case _: StartedFilters => scanOf(plan.children.head, column)
-    case other             => other.children.iterator.flatMap(scanOf(_, column)).nextOption()
+    case _: UnionExec            => None
+    case StartedFilters(_, scan) => scanOf(scan, column)
+    case other                   => other.children.iterator.flatMap(scanOf(_, column)).nextOption()
   }
 
   /** Whether no condition is on the key, which may remove just the heavy ones. */

@@ -18,8 +18,8 @@ object StageColumns {
     case found if found eq source     => found.output.find(_.exprId == column.exprId)
     case ProjectExec(list, child)     => copied(list, column).flatMap(origin(child, source, _))
     case aggregate: BaseAggregateExec => throughAggregate(aggregate, column).flatMap(origin(aggregate.child, source, _))
-    case stage: QueryStageExec        => origin(stage.plan, source, column)
-    case _: StartedFilters            => origin(plan.children.head, source, column)
+    case stage: QueryStageExec        => origin(StagePlan.of(stage), source, column)
+    case StartedFilters(_, scan)      => origin(scan, source, column)
     case other                        =>
       other.children match {
         case Seq(child) if child.outputSet.contains(column) => origin(child, source, column)

@@ -84,12 +84,12 @@ object StageReader {
     scans(stage).flatMap(tableRows(_, tables)).maxByOption(_.rows)
 
   /** The scans below a stage, through the earlier stages that it reads. */
-  private def scans(stage: QueryStageExec): Seq[SparkPlan] = scansBelow(stage.plan)
+  private def scans(stage: QueryStageExec): Seq[SparkPlan] = scansBelow(StagePlan.of(stage))
 
   private def scansBelow(plan: SparkPlan): Seq[SparkPlan] = plan match {
     case scan @ (_: FileSourceScanExec | _: DataSourceV2ScanExecBase | _: RowDataSourceScanExec | _: LocalTableScanExec | _: RangeExec) =>
       Seq(scan)
-    case earlier: QueryStageExec    => scansBelow(earlier.plan)
+    case earlier: QueryStageExec    => scansBelow(StagePlan.of(earlier))
     case reused: ReusedExchangeExec => scansBelow(reused.child)
     case other                      => other.children.flatMap(scansBelow)
   }

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeExec, Exchange,
 import org.apache.spark.sql.execution.joins.BaseJoinExec
 
 import io.aqeplugin.exec.RuntimeFilterExec
-import io.aqeplugin.observe.{HeldKeys, JoinKey}
+import io.aqeplugin.observe.{HeldKeys, JoinKey, StagePlan}
 
 /** Where a filter gets its keys from. */
 object BuildExchange {
@@ -19,8 +19,8 @@ object BuildExchange {
     */
   def of(build: SparkPlan, keys: Seq[Expression]): Option[(SparkPlan, Seq[Expression])] = build match {
     case found @ (_: Exchange | _: QueryStageExec) if !isReadable(found) => None
-    case broadcast: BroadcastExchangeExec                     => finishedShuffle(broadcast.child, keys).orElse(named(broadcast, keys))
-    case broadcast: BroadcastQueryStageExec                   => finishedShuffle(broadcast.plan, keys).orElse(named(broadcast, keys))
+    case broadcast: BroadcastExchangeExec   => finishedShuffle(broadcast.child, keys).orElse(named(broadcast, keys))
+    case broadcast: BroadcastQueryStageExec => finishedShuffle(StagePlan.of(broadcast), keys).orElse(named(broadcast, keys))
     case found @ (_: ShuffleExchangeExec | _: QueryStageExec) => named(found, keys)
     case read: AQEShuffleReadExec                             => of(read.child, keys)
     case sort: SortExec                                       => of(sort.child, keys)
@@ -33,7 +33,7 @@ object BuildExchange {
   /** Whether a filter can be built from the rows of an exchange: from Spark's own, and not from all that look like one. */
   private def isReadable(found: SparkPlan): Boolean = found match {
     case _: ShuffleExchangeExec | _: BroadcastExchangeExec | _: TableCacheQueryStageExec => true
-    case stage: QueryStageExec                                                           => isReadable(stage.plan)
+    case stage: QueryStageExec                                                           => isReadable(StagePlan.of(stage))
     case reused: ReusedExchangeExec                                                      => isReadable(reused.child)
     case _                                                                               => false
   }

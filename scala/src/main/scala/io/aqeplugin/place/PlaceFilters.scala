@@ -9,7 +9,8 @@ import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
 
 import io.aqeplugin.exec._
-import io.aqeplugin.observe.{ByIdentity, JoinKey, QueryState, TableStatistics}
+import io.aqeplugin.decide.Reason
+import io.aqeplugin.observe.{ByIdentity, JoinKey, LoweredFilters, QueryState, TableStatistics}
 import io.aqeplugin.storage.ScanAdapter
 
 /** One filter to place on one target.
@@ -50,6 +51,8 @@ final case class SketchedBuild(exchange: Exchange, keys: Seq[Expression])
   *
   * @param clockNanos
   *   when to check the waits of the plan, as `System.nanoTime`; none if there is none to check
+  * @param engine
+  *   how an engine that carries the plan out gets filters; none if Spark does
   * @param heldUntil
   *   the moment, as `System.nanoTime`, until which a join's filter whose source has these columns, and these exchanges that start, is held
   *   back; none if it is not. Not for ever: AQE may have found their stages without the plan showing it
@@ -61,6 +64,7 @@ final class PlaceFilters(
     pause: SelfDisable,
     tables: TableStatistics,
     clockNanos: Option[Long] = None,
+    engine: Option[EngineForm] = None,
     heldUntil: QueryState.Hold => Option[Long] = _ => None
 ) {
   private val builtFilters = new BuildRecord.Reading
@@ -88,13 +92,23 @@ final class PlaceFilters(
   }
 
   private def filtered(node: SparkPlan, here: Seq[Placement]): SparkPlan = {
-    val requests = here.map(_.request)
-    val sources = here.map(p => PlaceFilters.exchange(p, heldBack(p.label.joinId, sourceOf(p.request)), limits))
     val filters = PlaceFilters.filters(here)
     val pruned = filters.foldLeft(node) { (scan, filter) =>
       known(filter)
         .fold(scan)(ScanAdapter.withKnownKeys(scan, filter.head.request.target.keys, _, tables, limits.inListMaxKeys))
     }
+    engine.fold(waiting(pruned, here, filters))(_.placed(pruned, filters.map(_.map(one => one -> result(one))), clockNanos))
+  }
+
+  private def result(placement: Placement): Option[Either[Reason, FilterSummary]] = {
+    val request = placement.request
+    builtFilters.get(request.source, request.sourceKeys, request.bounds).map(_.result).orElse(engine.flatMap(_.builtElsewhere(request)))
+  }
+
+  private def waiting(pruned: SparkPlan, here: Seq[Placement], filters: Seq[Seq[Placement]]): SparkPlan = {
+    val requests = here.map(_.request)
+    val found = here.map(p => PlaceFilters.exchange(p, heldBack(p.label.joinId, sourceOf(p.request)), limits))
+    val sources = if (limits.forEngine) found.map(PlaceFilters.gate) else found
     val clock = if (requests.exists(r => !PlaceFilters.isFinished(r.source))) clockNanos.map(PlaceFilters.clock) else None
     val unions = if (filters.size == here.size) Nil else filters.map(_.size)
     val pauses = requests.map(request => if (request.target.checksAll) SelfDisable.Never else pause)
@@ -136,9 +150,9 @@ final class PlaceFilters(
     */
   private def known(filter: Seq[Placement]): Option[FilterSummary] = if (filter.exists(_.isOfSeveralPlans)) None
   else {
-    val built = filter.map(_.request).map { request =>
-      val summary = builtFilters.get(request.source, request.sourceKeys, request.bounds).flatMap(_.result.toOption)
-      if (request.target.wholeGroups) summary.map(_.ofFilterAlone) else summary
+    val built = filter.map { one =>
+      val summary = result(one).flatMap(_.toOption)
+      if (one.request.target.wholeGroups) summary.map(_.ofFilterAlone) else summary
     }
     if (built.forall(_.isDefined)) built.flatten.reduceOption(FilterSummary.either) else None
   }
@@ -157,19 +171,27 @@ object PlaceFilters {
 
   /** The plan without its filters and sketches. */
   def strip(plan: SparkPlan): SparkPlan =
-    if (plan.exists(node => node.isInstanceOf[RuntimeFilterExec] || node.isInstanceOf[KeySketchExec])) stripped(plan) else plan
+    if (plan.exists(node => node.isInstanceOf[RuntimeFilterExec] || node.isInstanceOf[KeySketchExec] || conditionOver(node).isDefined))
+      stripped(plan)
+    else plan
+
+  /** The plan below a condition of the plugin's. */
+  private def conditionOver(plan: SparkPlan): Option[SparkPlan] = LoweredFilters.below(plan).orElse(EnginePlaces.below(plan))
 
   private def stripped(plan: SparkPlan): SparkPlan = plan match {
     case filter: RuntimeFilterExec     => stripped(filter.child)
     case sketch: KeySketchExec         => stripped(sketch.child)
     case leaf if leaf.children.isEmpty => leaf
-    case other                         => other.withNewChildren(other.children.map(stripped))
+    case other                         => conditionOver(other).fold(other.withNewChildren(other.children.map(stripped)))(stripped)
   }
 
   private def exchange(placement: Placement, build: SparkPlan, limits: BuildLimits): SparkPlan = {
     val FilterRequest(_, keys, bounds, _) = placement.request
     linked(RuntimeFilterExchangeExec(keys, build, limits, placement.label.joinId, bounds), keys.map(JoinKey.columnOf))
   }
+
+  /** A stage that ends after that of a filter, whereupon AQE plans again: where an engine runs the scan, the filter is put into the plan before that starts. */
+  private def gate(filter: SparkPlan): SparkPlan = linked(WaitClockExec(System.nanoTime(), filter), Nil)
 
   private def clock(atNanos: Long): SparkPlan = linked(WaitClockExec(atNanos), Nil)
 

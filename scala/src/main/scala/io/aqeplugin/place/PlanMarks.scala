@@ -5,7 +5,7 @@ import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStag
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 
 import io.aqeplugin.exec.RuntimeFilterExec
-import io.aqeplugin.observe.ByIdentity
+import io.aqeplugin.observe.{ByIdentity, StagePlan}
 
 /** Hashes of plans by which the equal exchanges and stages of a plan are found. Canonical plans are costly for deep trees, and every re-plan
   * asks, so these are compared first.
@@ -26,7 +26,7 @@ private[place] final class PlanMarks(plan: SparkPlan) {
     known.getOrElseUpdate(
       node,
       node match {
-        case stage: QueryStageExec         => of(stage.plan)
+        case stage: QueryStageExec         => of(StagePlan.of(stage))
         case reused: ReusedExchangeExec    => of(reused.child)
         case filtered: RuntimeFilterExec   => of(filtered.child)
         case own: AdaptiveSparkPlanExec    => of(own.executedPlan)

@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.window.{WindowExecBase, WindowGroupLimitEx
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.exec.{KeySketchExec, RuntimeFilterExec}
-import io.aqeplugin.observe.{KnownExpressions, Total}
+import io.aqeplugin.observe.{KnownExpressions, StagePlan, Total}
 import io.aqeplugin.observe.KnownExpressions.{OfSet, SameForEqual}
 import io.aqeplugin.storage.HiveScan
 
@@ -41,7 +41,7 @@ private[place] object Repeatable {
     * with an executor are computed again.
     */
   private def everywhere(plan: SparkPlan)(holds: SparkPlan => Boolean): Boolean = plan match {
-    case stage: QueryStageExec           => everywhere(stage.plan)(holds)
+    case stage: QueryStageExec           => everywhere(StagePlan.of(stage))(holds)
     case reused: ReusedExchangeExec      => everywhere(reused.child)(holds)
     case filtered: RuntimeFilterExec     => everywhere(filtered.child)(holds)
     case sketched: KeySketchExec         => everywhere(sketched.child)(holds)

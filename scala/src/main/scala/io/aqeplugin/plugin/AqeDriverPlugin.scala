@@ -13,6 +13,7 @@ import io.aqeplugin.conf.{AqeConf, Canary}
 import io.aqeplugin.CompiledLine
 import io.aqeplugin.exec.ExecutorMetrics
 import io.aqeplugin.metrics.{Faults, Survivable}
+import io.aqeplugin.observe.Engines
 import io.aqeplugin.tell.{DecisionMetrics, ExplainSection, LatestRows, QueryEndListener, RecentDecisions}
 import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
@@ -63,16 +64,24 @@ final class AqeDriverPlugin extends DriverPlugin {
       DecisionMetrics.register(pluginContext.metricRegistry)
       if (context.exists(_.isLocal)) ExecutorMetrics.register(pluginContext.metricRegistry)
     }
-    guarded("order of rules", "the plugin's rules run before those of plugins that are named after it")(context.foreach(runLast))
+    guarded("order of rules", "the plugin's rules run before those of plugins that are named after it")(context.foreach(putInOrder))
     guarded("canary", "the application tries no values")(context.foreach(draw(_, appId)))
   }
 
   /** Puts the plugin's rules behind those of plugins that were started after it, so that they see what these make of a plan, and make the same of it
-    * in whichever order `spark.plugins` has them.
+    * in whichever order `spark.plugins` has them; but before those of an engine, which then carries out what the plugin has placed.
     */
-  private def runLast(sparkContext: SparkContext): Unit =
+  private def putInOrder(sparkContext: SparkContext): Unit =
     sparkContext.getConf.getOption(ConfNames.Extensions).filter(ConfList.entries(_).contains(classOf[AqeExtensions].getName)).foreach {
-      list => SparkBridge.setConf(sparkContext, ConfNames.Extensions, ConfList.appended(Some(list), classOf[AqeExtensions].getName))
+      list =>
+        val engines = Engines.All.map(_.extension)
+        val first = ConfList.appended(Some(list), classOf[AqeExtensions].getName, engines)
+        val isBeforeOne = ConfList.entries(list).exists(engines.contains)
+        SparkBridge.setConf(
+          sparkContext,
+          ConfNames.Extensions,
+          if (isBeforeOne) ConfList.appended(Some(first), classOf[AqeEngineExtensions].getName) else first
+        )
     }
 
   /** Gives the application its canary values. This happens here because the application's id is not known earlier, and sessions begin
@@ -118,8 +127,11 @@ private[plugin] object ConfNames {
 /** Comma-separated class lists of Spark's conf. */
 private[plugin] object ConfList {
 
-  /** The list with `name` at its end, once; all other entries keep their order. */
-  def appended(list: Option[String], name: String): String = (list.toSeq.flatMap(entries).filterNot(_ == name) :+ name).mkString(",")
+  /** The list with `name` at its end, but before the first of `later`, once; all other entries keep their order. */
+  def appended(list: Option[String], name: String, later: Seq[String] = Nil): String = {
+    val (before, after) = list.toSeq.flatMap(entries).filterNot(_ == name).span(!later.contains(_))
+    ((before :+ name) ++ after).mkString(",")
+  }
 
   def entries(list: String): Seq[String] = list.split(',').toSeq.map(_.trim).filter(_.nonEmpty)
 }

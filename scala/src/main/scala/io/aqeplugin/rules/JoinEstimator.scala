@@ -115,7 +115,8 @@ private[rules] final class JoinEstimator(
       SparkThreshold.mayBroadcast(join.kind, buildSide),
       site.obstacle,
       orderUsed = usedOrder.of(join.node),
-      written = writtenJoins.exists(_.of(join.node))
+      written = writtenJoins.exists(_.of(join.node)),
+      engine = context.engine.map(_.name)
     )
   }
 

@@ -108,6 +108,8 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
   private def withOtherUses(site: JoinSite): JoinSite =
     if (site.targets.isEmpty) site
     else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)
+    else if (context.engine.exists(engine => !site.targets.forall(EngineForm.isFor(engine, _))))
+      site.refuseAll(ReasonCode.EngineKey)
     else if (site.source.exists { case (source, _) => source.exists(isCacheToLoad) }) site.refuseAll(ReasonCode.CacheNotLoaded)
     else site.copy(otherUsesPassRate = uses.otherUsesPassRate(site, guard))
 

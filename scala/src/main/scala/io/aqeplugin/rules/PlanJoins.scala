@@ -14,7 +14,7 @@ private[rules] final class PlanJoins(plan: SparkPlan, context: RuleContext) {
   /** Joins beside operators of an engine that is neither Spark nor the plugin, which stay as they are. */
   val foreign: Seq[ForeignJoin] = {
     val found = allKeyed ++ allRanged
-    ForeignJoins.of(plan, found, if (found.isEmpty) None else ColumnarRules.applied(plan))
+    ForeignJoins.of(plan, found, if (found.isEmpty) None else ColumnarRules.applied(plan, context.engine), context.engine)
   }
 
   /** Joins on equalities. */

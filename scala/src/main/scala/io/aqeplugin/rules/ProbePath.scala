@@ -83,10 +83,9 @@ private[rules] object ProbePath {
   private def sources(plan: SparkPlan): Seq[SparkPlan] = plan match {
     case _: BroadcastExchangeLike | _: BroadcastQueryStageExec => Nil
     case exchange: Exchange                                    => Seq(exchange)
-    // The other children are sources of filters.
-    case filtered: StartedFilters      => sources(filtered.children.head)
-    case leaf if leaf.children.isEmpty => Seq(leaf)
-    case other                         => other.children.flatMap(sources)
+    case StartedFilters(_, scan)                               => sources(scan)
+    case leaf if leaf.children.isEmpty                         => Seq(leaf)
+    case other                                                 => other.children.flatMap(sources)
   }
 
   /** Of the operators from the join down, those that serve the join alone. */

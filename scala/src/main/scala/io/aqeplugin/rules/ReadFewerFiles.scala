@@ -25,7 +25,7 @@ final case class ReadFewerFiles(session: SparkSession) extends SafeRule[SparkPla
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
     val mode = SessionConf.limitMode(SQLConf.get)
     // A plan that is made before its query runs, by explain for example, may meet other files than those that it was made for.
-    if (plan.logicalLink.exists(_.isStreaming) || !context.isExecution || mode == Mode.Off) plan
+    if (plan.logicalLink.exists(_.isStreaming) || !context.isExecution || mode == Mode.Off || context.engine.isDefined) plan
     else {
       val endNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(context.thresholds(AqeConf.LimitFooterTimeout))
       new LimitsOfPlan(LimitsOfQuery(context.state), mode, context.thresholds, context.sparkContext, endNanos)(

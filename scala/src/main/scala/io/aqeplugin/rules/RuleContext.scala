@@ -24,7 +24,8 @@ final case class RuleContext(
     cluster: ClusterSeen,
     pruning: PruningBuilds = PruningBuilds.None,
     plans: QueryPlans = QueryPlans.None,
-    busySlots: Int = 0
+    busySlots: Int = 0,
+    engine: Option[Engine] = None
 ) {
 
   /** What is known of scanned tables, read once per query. */
@@ -37,7 +38,7 @@ final case class RuleContext(
   }
 
   /** Whether anything looks at the keys of build sides before their filters do. */
-  def sketches: Boolean = thresholds(AqeConf.SketchMaxKeys) > 0
+  def sketches: Boolean = engine.isEmpty && thresholds(AqeConf.SketchMaxKeys) > 0
 
   // It asks for every executor, so a call of a rule asks once.
   private lazy val clusterNow: ClusterFacts = ClusterSize.of(sparkContext)
@@ -110,16 +111,19 @@ object RuleContext {
     val state = execution.fold(new QueryState(NoExecution))(QueryStates.of)
     val pruning = execution.fold(PruningBuilds.None)(PruningBuilds.of(_))
     val mode = if (settings.mode == Mode.Apply && QueryPlans.isOnlyObserved(execution, plan)) Mode.Observe else settings.mode
+    val engine = Engines.behind(session, SQLConf.get)
+    val thresholds = collectable(Thresholds(settings))
     val conf = QueryConf(
       mode,
-      collectable(Thresholds(settings)),
+      engine.fold(thresholds)(_ => thresholds.forEngine),
       new ClusterSeen(ClusterSize.of(sparkContext)),
       pruning,
       QueryOrigin.of(session, sparkContext),
       SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap),
       // The joins that pruning plans a second time are left alone in one plan, so an equal join of another plan is not the same.
       execution.fold(QueryPlans.None)(QueryPlans.of(_)).copy(haveJoinsAlike = pruning.queries.isEmpty),
-      SparkBridge.runningTasks(sparkContext).getOrElse(0)
+      SparkBridge.runningTasks(sparkContext).getOrElse(0),
+      engine
     )
     of(sparkContext, state, state.confOnce(conf))
   }
@@ -137,7 +141,7 @@ object RuleContext {
   }
 
   private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
-    RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning, conf.plans, conf.busySlots)
+    RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning, conf.plans, conf.busySlots, conf.engine)
 
   /** None for the SQL command EXPLAIN, which is an execution of its own and does not run the query that it plans. */
   private[rules] def executionId(sparkContext: SparkContext): Option[Long] =

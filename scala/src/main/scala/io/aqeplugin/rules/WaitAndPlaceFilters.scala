@@ -8,7 +8,8 @@ import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.Thresholds
 import io.aqeplugin.exec.{BuildLimits, SelfDisable, WaitClockExec}
 import io.aqeplugin.filters.FilterLimits
-import io.aqeplugin.place.PlaceFilters
+import io.aqeplugin.observe.Engine
+import io.aqeplugin.place.{EngineForm, PlaceFilters, Placement, SketchedBuild}
 
 /** Makes probe sides wait for their build sides, and places filters on their scans.
   *
@@ -24,7 +25,6 @@ import io.aqeplugin.place.PlaceFilters
 final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[SparkPlan](session) {
 
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
-    val nowNanos = System.nanoTime()
     val stripped = PlaceFilters.strip(plan)
     val wanted = new WantedFilters(stripped, context)
     if (wanted.isEmpty || isStreaming(stripped) || context.pruning.isOwnPlan(stripped)) {
@@ -39,27 +39,44 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
         val rewritten =
           if (chosen.kept.isEmpty && wanted.sketched.isEmpty) stripped
           else
-            new PlaceFilters(
-              chosen.kept,
-              wanted.sketched,
-              limits(context.thresholds),
-              pause(context.thresholds),
-              context.tables,
-              wanted.nextCheckNanos,
-              hold =>
-                // Without a state, only the first plan is known not to be made again for the same clock.
-                if (!context.isExecution) Option.when(isFirst(stripped))(WaitClockExec.PastNanos)
-                else Option.when(context.state.mayHold(hold))(nowNanos)
-            )(stripped)
+            PlacingBySettings.placing(chosen.kept, wanted.sketched, wanted.nextCheckNanos, context, stripped, context.engine)(stripped)
         // Only a plan that had filters before can be unchanged.
         if ((stripped ne plan) && rewritten == plan) plan else rewritten
       }
     }
   }
 
-  private def isFirst(plan: SparkPlan): Boolean = !plan.exists(_.isInstanceOf[QueryStageExec])
-
   private def isStreaming(plan: SparkPlan): Boolean = plan.logicalLink.exists(_.isStreaming)
+}
+
+private[rules] object PlacingBySettings {
+
+  /** What places filters in `plan` by the settings of its query. */
+  def placing(
+      placements: Seq[Placement],
+      sketched: Seq[SketchedBuild],
+      clockNanos: Option[Long],
+      context: RuleContext,
+      plan: SparkPlan,
+      engine: Option[Engine] = None
+  ): PlaceFilters = {
+    val nowNanos = System.nanoTime()
+    new PlaceFilters(
+      placements,
+      sketched,
+      limits(context.thresholds).copy(forEngine = context.engine.isDefined),
+      pause(context.thresholds),
+      context.tables,
+      clockNanos,
+      engine.map(new EngineForm(_, (nowNanos - context.state.startNanos) / 1000000L, context.state)),
+      hold =>
+        // Without a state, only the first plan is known not to be made again for the same clock.
+        if (!context.isExecution) Option.when(isFirst(plan))(WaitClockExec.PastNanos)
+        else Option.when(context.state.mayHold(hold))(nowNanos)
+    )
+  }
+
+  private def isFirst(plan: SparkPlan): Boolean = !plan.exists(_.isInstanceOf[QueryStageExec])
 
   private def limits(thresholds: Thresholds): BuildLimits = BuildLimits(
     FilterLimits(

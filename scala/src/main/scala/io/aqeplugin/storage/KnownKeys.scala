@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.{InSubqueryExec, SparkPlan, SubqueryExec}
 import org.apache.spark.sql.types._
 
-import io.aqeplugin.exec.ColumnKeys
+import io.aqeplugin.exec.{ColumnKeys, KeyRowsExec}
 
 /** The keys of a finished build side, as conditions on the column of a scan. All rows that the query needs fulfil each of them.
   *

@@ -40,6 +40,14 @@ object ScanAdapter {
     }
   }
 
+  /** What a row of these columns fulfils if each has a value of the built keys: ordinary conditions, with no more than `mostListed` values of a column.
+    */
+  def conditions(columns: Seq[Attribute], built: FilterSummary, mostListed: Int): Seq[Expression] =
+    columns.zip(built.columns).flatMap { case (column, values) =>
+      val known = KnownKeys(column, values.copy(ranges = values.span), mostListed, isWholeKey = columns.size == 1)
+      known.isListed(mostListed).orElse(known.isInRanges)
+    }
+
   private def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): SparkPlan =
     Formats.iterator.flatMap(_.narrowed(scan, keys, tables)).nextOption().getOrElse(scan)
 

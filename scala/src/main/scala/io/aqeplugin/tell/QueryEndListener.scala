@@ -9,7 +9,7 @@ import io.aqeplugin.conf.Mode
 import io.aqeplugin.decide.{FlipPoints, JoinDecision, JoinSaving}
 import io.aqeplugin.limit.LimitsOfQuery
 import io.aqeplugin.metrics.{Faults, Survivable}
-import io.aqeplugin.observe.{FilterOutcome, QueryState, QueryStates}
+import io.aqeplugin.observe.{FilterOutcome, LoweredFilters, QueryState, QueryStates}
 
 /** Closes the state of a query that has ended: records its undecided joins and the outcomes of its filters, and frees the state.
   */
@@ -29,6 +29,9 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
         val late = state.endJoins()
         late.foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         LimitsOfQuery(state).decided.foreach(DecisionLog.record(sparkContext, state, _))
+        // An engine counts rows for itself.
+        if (state.conf.exists(_.engine.isDefined))
+          SparkBridge.queryOf(end).toSeq.flatMap(SparkBridge.ofItsSession(_)(LoweredFilters.ran)).foreach(state.rememberStarted)
         val outcomes = state.filterOutcomes
         val savings = if (failed) Nil else savingsOf(state, outcomes, (decided ++ late.filter(_.buildFilter)).distinctBy(_.facts.joinId))
         DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, outcomes, flips, savings)

@@ -1,41 +1,52 @@
 package io.aqeplugin.e2e
 
 import org.apache.spark.sql.DataFrame
-import org.apache.spark.sql.execution.SimpleMode
+import org.scalatest.{DoNotDiscover, Suite}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.AqePlugin
+import io.aqeplugin.observe.Comet
+import io.aqeplugin.plugin.{AqeEngineExtensions, AqeExtensions}
 
-/** Joins that Apache DataFusion Comet carries out. */
-abstract class CometSuite(plugins: String*) extends AnyFunSuite with PluginSession {
-  import CometSuite._
+/** An application in which Apache DataFusion Comet carries out what Spark plans. */
+trait CometSession extends PluginSession { this: Suite =>
 
-  override protected def applicationConf: Map[String, String] = Map(
+  /** The plugins in the user's order. */
+  protected def plugins: Seq[String] = Seq(CometSession.Plugin, classOf[AqePlugin].getName)
+
+  override protected def applicationConf: Map[String, String] = super.applicationConf ++ Map(
     "spark.plugins" -> plugins.mkString(","),
     "spark.shuffle.manager" -> "org.apache.spark.sql.comet.execution.shuffle.CometShuffleManager",
     "spark.memory.offHeap.enabled" -> "true",
-    "spark.memory.offHeap.size" -> "512m",
-    "spark.sql.autoBroadcastJoinThreshold" -> "-1"
+    "spark.memory.offHeap.size" -> "512m"
   )
+
+  /** The operators that ran, subqueries apart. */
+  protected def operators(frame: DataFrame): Seq[String] =
+    collect(frame.queryExecution.executedPlan) { case node => node.getClass.getName }
+}
+
+object CometSession {
+  private[e2e] val Plugin = "org.apache.spark.CometPlugin"
+  private[e2e] val Operators = "org.apache.spark.sql.comet."
+}
+
+/** Joins that Comet carries out. */
+abstract class CometSuite(order: String*) extends AnyFunSuite with CometSession {
+  import CometSession.Operators
+
+  override protected def plugins: Seq[String] = order
+
+  override protected def applicationConf: Map[String, String] = super.applicationConf + ("spark.sql.autoBroadcastJoinThreshold" -> "-1")
 
   override protected def beforeAll(): Unit = {
     super.beforeAll()
-    table("fact", "SELECT id % 900 AS k, id AS v FROM range(20000)", files = 2)
-    table("dim", "SELECT id * 9 AS dk, id % 7 AS kind FROM range(200)")
+    table("fact", "SELECT id % 900 AS k, id AS v, 'n' || (id % 900) AS name FROM range(20000)", files = 2)
+    table("dim", "SELECT id * 9 AS dk, id % 7 AS kind, 'n' || (id * 9) AS dname, CAST(id * 9 AS int) AS narrow FROM range(200)")
+    table("price", "SELECT CAST(id AS decimal(9, 2)) AS amount, id % 7 AS kind FROM range(200)")
     spark.range(2000).selectExpr("id AS x", "id % 20 AS p").write.partitionBy("p").parquet(folder.resolve("parts").toString)
     spark.read.parquet(folder.resolve("parts").toString).createOrReplaceTempView("parts")
     table("text", "SELECT id * 3 AS tk, 'n' || id AS name FROM range(300)", format = "csv")
-  }
-
-  private def operators(frame: DataFrame): Seq[String] =
-    collectWithSubqueries(frame.queryExecution.executedPlan) { case node => node.getClass.getName }
-
-  private def plans(query: String): Seq[Seq[String]] = Seq("off", "apply").map { mode =>
-    withConf("spark.aqePlugin.mode" -> mode, "spark.aqePlugin.test.openGates" -> "true") {
-      val frame = spark.sql(query)
-      val _ = frame.collect()
-      operators(frame)
-    }
   }
 
   private val Queries = Seq(
@@ -46,7 +57,7 @@ abstract class CometSuite(plugins: String*) extends AnyFunSuite with PluginSessi
     "an outer, a semi and an anti join" ->
       """SELECT * FROM fact LEFT JOIN dim ON k = dk AND kind < 3
         |WHERE k IN (SELECT tk FROM text) AND v NOT IN (SELECT dk FROM dim WHERE dk IS NOT NULL)""".stripMargin,
-    "a join with a table that Comet does not read" -> "SELECT v, name FROM fact JOIN text ON k = tk WHERE name < 'n2'",
+    "a join with a table that Comet does not read" -> "SELECT v, text.name FROM fact JOIN text ON k = tk WHERE text.name < 'n2'",
     "a join of two tables that Comet does not read" -> "SELECT a.name FROM text a JOIN text b ON a.tk = b.tk WHERE b.name < 'n2'",
     "a join by a range" -> "SELECT count(*) FROM fact JOIN dim ON v BETWEEN dk AND dk + 3 WHERE kind < 3",
     "a partition column that Spark prunes dynamically" ->
@@ -54,37 +65,108 @@ abstract class CometSuite(plugins: String*) extends AnyFunSuite with PluginSessi
     "a limit" -> "SELECT v FROM fact WHERE k < 5 LIMIT 3"
   )
 
+  private def ranIn(mode: String, query: String): (Seq[String], Seq[String]) =
+    withConf("spark.aqePlugin.mode" -> mode, "spark.aqePlugin.test.openGates" -> "true") {
+      val frame = spark.sql(query)
+      (multiset(frame), operators(frame))
+    }
+
   for ((what, query) <- Queries)
-    test(s"$what has the rows and the plan that it has without the plugin") {
+    test(s"$what has the rows that Comet gives alone, and no operator falls back to Spark because of the plugin") {
       val _ = sameRows(spark.sql(query))
-      val Seq(alone, beside) = plans(query): @unchecked
-      assert(alone.exists(_.startsWith(Comet)), alone)
-      assert(beside == alone)
+      val (rows, alone) = ranIn("off", query)
+      val (same, beside) = ranIn("apply", query)
+      assert(same == rows)
+      assert(alone.exists(_.startsWith(Operators)), alone)
+      val fallen = beside.filterNot(_.startsWith(Operators)).toSet -- alone
+      assert(fallen.isEmpty, beside)
     }
 
-  test("the reason names Comet's operator, in the event and in EXPLAIN") {
-    val result = sameRows(spark.sql(Queries.head._2))
-    val reasons = result.decided.map(_.decision.get("reason"))
-    assert(reasons.map(_.get("code").textValue) == Seq("FOREIGN_NODE"), result.events)
-    assert(reasons.head.get("subject").textValue.startsWith(Comet), reasons)
-    val text = spark.sql(Queries.head._2).queryExecution.explainString(SimpleMode)
-    assert(text.contains(s"FOREIGN_NODE: $Comet"), text)
+  private val FilteredQueries = Seq(
+    "a join of two shuffles" -> Queries.head._2,
+    "a broadcast join" -> Queries(1)._2,
+    "a key of another width" -> "SELECT v FROM fact JOIN dim ON k = narrow WHERE kind < 3",
+    "a text" -> "SELECT v FROM fact JOIN dim ON name = dname WHERE kind < 3",
+    "two columns" -> "SELECT v FROM fact JOIN dim ON k = dk AND name = dname WHERE kind < 3",
+    "few keys" -> "SELECT v FROM fact JOIN dim ON k = dk WHERE dk < 50"
+  )
+
+  for ((what, query) <- FilteredQueries)
+    test(s"by $what, Comet drops rows without a partner, and its counts are the filter's") {
+      val result = sameRows(spark.sql(query))
+      val ofFact = outcomes(result).filter(_.get("table").textValue.contains("fact"))
+      assert(ofFact.size == 1, result.plan)
+      assert(ofFact.head.get("kind").textValue == "spark_bloom", result.ended)
+      assert(ofFact.head.get("rowsIn").asLong > 0 && ofFact.head.get("rowsOut").asLong < ofFact.head.get("rowsIn").asLong / 2, result.ended)
+      assert(filters(result.plan).isEmpty, "an operator of the plugin's is left in Comet's plan")
+    }
+
+  for (
+    (sqlType, key) <- Seq(
+      "tinyint" -> "CAST(id % 120 - 60 AS tinyint)",
+      "smallint" -> "CAST(id % 900 - 400 AS smallint)",
+      "int" -> "CAST((id % 900) * 1000003 AS int)",
+      "bigint" -> "(id % 900 - 450) * 10000000000037",
+      "date" -> "date_add(DATE '1890-01-01', CAST(id % 900 * 97 AS int))",
+      "timestamp" -> "timestamp_micros((id % 900 - 450) * 86400000000037)",
+      "timestamp_ntz" -> "CAST(timestamp_micros((id % 900 - 450) * 86400000000037) AS timestamp_ntz)",
+      "string" -> "CASE WHEN id % 900 = 0 THEN '' ELSE repeat('ä' || (id % 900), CAST(id % 40 AS int)) END"
+    )
+  )
+    test(s"Comet hashes keys of the type $sqlType as Spark does: no row with a partner is dropped") {
+      table("typed", s"SELECT $key AS c, id AS v FROM range(20000) UNION ALL SELECT NULL, id FROM range(50)", files = 2)
+      table("keys", s"SELECT DISTINCT $key AS c FROM range(900) WHERE id % 5 = 0")
+      val result = sameRows(spark.sql("SELECT count(*), sum(v) FROM typed JOIN keys ON typed.c = keys.c"))
+      val ofTyped = outcomes(result).filter(_.get("table").textValue.contains("typed"))
+      assert(ofTyped.map(_.get("kind").textValue) == Seq("spark_bloom"), result.plan)
+      assert(ofTyped.forall(one => one.get("rowsOut").asLong < one.get("rowsIn").asLong / 2), result.ended)
+    }
+
+  test("the plan's text has neither the filter's bytes nor a list of its keys") {
+    val plan = sameRows(spark.sql(Queries.head._2)).plan.toString
+    assert(plan.contains("might_contain") && !plan.contains("1791"), plan)
   }
 
-  test("a session without Comet has its filters") {
-    withConf("spark.comet.enabled" -> "false") {
-      val result = sameRows(spark.sql(Queries.head._2))
-      assert(filtered(result) == Seq("parquet-fact(k)"), result.plan)
-      assert(outcomes(result).exists(one => one.get("rowsOut").asLong < one.get("rowsIn").asLong), result.ended)
-    }
+  test("a key that Comet does not hash as Spark does gets no filter, with the reason") {
+    val result =
+      sameRows(spark.sql("SELECT v FROM (SELECT CAST(k AS decimal(9, 2)) AS d, v FROM fact) JOIN price ON d = amount WHERE kind < 3"))
+    assert(outcomes(result).isEmpty, result.ended)
+    assert(result.decided.map(_.decision.path("filterReason").path("code").asText) == Seq("ENGINE_KEY"), result.decided)
+    assert(result.decided.map(_.decision.path("facts").path("engine").asText) == Seq("Comet"), result.decided)
+  }
+
+  test("the plugin's rules stand before Comet's, and what waits behind them, in either order of the plugins") {
+    val extensions = spark.sparkContext.getConf.get("spark.sql.extensions").split(',').toSeq
+    assert(extensions == Seq(classOf[AqeExtensions].getName, Comet.extension, classOf[AqeEngineExtensions].getName))
+  }
+
+  test("Comet off and on between queries of one session") {
+    for (on <- Seq("true", "false", "true"))
+      withConf("spark.comet.enabled" -> on) {
+        val result = sameRows(spark.sql(Queries.head._2))
+        assert(filtered(result).nonEmpty == (on == "false"), result.plan)
+        assert(outcomes(result).exists(one => one.get("rowsOut").asLong < one.get("rowsIn").asLong), result.ended)
+      }
+  }
+
+  test("a cached table, of which Comet reads the rows that Spark has kept") {
+    spark.sql("CACHE TABLE kept AS SELECT dk, kind FROM dim")
+    try { val _ = sameRows(spark.sql("SELECT v FROM fact JOIN kept ON k = dk WHERE kind < 3")) }
+    finally { val _ = spark.sql("UNCACHE TABLE kept") }
   }
 }
 
-object CometSuite {
-  private val Comet = "org.apache.spark.sql.comet."
-  private[e2e] val Plugin = "org.apache.spark.CometPlugin"
+class CometBehindSuite extends CometSuite(classOf[AqePlugin].getName, CometSession.Plugin)
+
+class CometBeforeSuite extends CometSuite(CometSession.Plugin, classOf[AqePlugin].getName)
+
+/** The truth table of joins, by Comet: `make test-comet`. */
+@DoNotDiscover
+class CometJoinMatrixSuite extends JoinMatrixSuite with CometSession {
+  override protected def isSparks: Boolean = false
 }
 
-class CometBehindSuite extends CometSuite(classOf[AqePlugin].getName, CometSuite.Plugin)
-
-class CometBeforeSuite extends CometSuite(CometSuite.Plugin, classOf[AqePlugin].getName)
+/** The random queries, by Comet; all of them by `make test-comet`. */
+class CometRandomQueriesSuite extends RandomQueriesSuite with CometSession {
+  override protected def computes: Boolean = false
+}

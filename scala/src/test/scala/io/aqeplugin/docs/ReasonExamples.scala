@@ -37,6 +37,7 @@ object ReasonExamples {
     case TooFewRows         => "The scan produces 5,000 rows; `filter.minProbeRows` is 20,000."
     case FilterTooBig       => "80 million keys need a Bloom filter of 111 MB at 1 % false positives; `filter.maxBytes` is 64 MB."
     case JoinType           => "`fact LEFT JOIN returns`: a fact row without a return stays in the answer."
+    case EngineKey          => "Comet runs the query, and the key is a decimal, or `upper(name)`."
     case UnsupportedKeyType => "The key is an array, or a struct of nothing else."
     case KeyNotPlain        => "`ON a.x + a.y = b.k` reads two columns, and `ON my_function(a.x) = b.k` calls a function of a user's."
     case NonDeterministic   =>
@@ -56,7 +57,7 @@ object ReasonExamples {
     case MaxFiltersPerPlan =>
       "A query with 70 filtered joins: the limit is 64. AQE plans a copy of the build side for each, with the filters in it: all copies may have 4,096 operators."
     case ForeignNode =>
-      "Apache DataFusion Comet runs the query: the reason names `org.apache.spark.sql.comet.CometSortMergeJoinExec`. With `spark.comet.enabled=false`, the join is decided as ever."
+      "Gluten or RAPIDS runs the query: the reason names the class of its operator."
     case RepeatedRequest => "AQE re-planned the join three times; the filter was requested once and is not requested again."
     case FilterReady     =>
       "TPC-DS q14: three scans of sales join the same months of `date_dim`; the other two scans use the filter of the first."

@@ -17,6 +17,9 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
 
   private val Seeds = 1 to Extent.cases(sample = 4, whole = 100)
 
+  /** Whether filters reach sources of every format, by keys that are computed. */
+  protected def computes: Boolean = true
+
   private val Strategies = Seq(
     Seq("spark.sql.autoBroadcastJoinThreshold" -> "-1"),
     Seq("spark.sql.autoBroadcastJoinThreshold" -> "10m"),
@@ -47,7 +50,7 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
 
   test("random queries whose keys are computed return the same rows with and without the plugin") {
     val ran = sameRowsOfAll(_.relation(3), computesKeys = true)
-    assert(ran.flatMap(filtered).exists(_.matches(".*[(].*[(].*")))
+    assert(!computes || ran.flatMap(filtered).exists(_.matches(".*[(].*[(].*")))
   }
 
   test("random queries that use a part of theirs several times return the same rows with and without the plugin") {
@@ -55,7 +58,7 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
   }
 
   test("random queries whose uses of a part are joined to other tables keep the rows of all uses") {
-    assert(sameRowsOfAll(_.dividing()).map(unions).sum >= Seeds.size / 4)
+    assert(sameRowsOfAll(_.dividing()).map(unions).sum >= (if (computes) Seeds.size / 4 else 0))
   }
 
   test("no exchange of a random query waits for a filter that waits for the exchange") {

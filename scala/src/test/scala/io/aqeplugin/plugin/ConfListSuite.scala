@@ -10,4 +10,10 @@ class ConfListSuite extends AnyFunSuite {
     assert(ConfList.appended(Some("x.Ours,a.B"), "x.Ours") == "a.B,x.Ours")
     assert(ConfList.appended(Some(" , "), "x.Ours") == "x.Ours")
   }
+
+  test("a class is put at the end of a list of Spark's conf, but before those that must come later") {
+    assert(ConfList.appended(Some("a.B,e.Engine,c.D"), "x.Ours", Seq("e.Engine")) == "a.B,x.Ours,e.Engine,c.D")
+    assert(ConfList.appended(Some("e.Engine,x.Ours"), "x.Ours", Seq("e.Engine")) == "x.Ours,e.Engine")
+    assert(ConfList.appended(Some("a.B"), "x.Ours", Seq("e.Engine")) == "a.B,x.Ours")
+  }
 }

@@ -15,12 +15,14 @@ import org.apache.spark.rdd.{DeterministicLevel, RDD}
 import org.apache.spark.scheduler.{Pool, Schedulable, SparkListener, SparkListenerEvent, TaskSchedulerImpl, TaskSetManager}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
-import org.apache.spark.sql.execution.QueryExecution
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.{QueryExecution, SparkPlan}
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 import org.apache.spark.sql.internal.{SQLConf, StaticSQLConf}
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.util.{CallSite, Utils}
+import org.apache.spark.util.io.ChunkedByteBuffer
 
 /** Opens the few members of Spark that are private to its packages. Has no logic. */
 object SparkBridge {
@@ -45,10 +47,26 @@ object SparkBridge {
   /** Whether an RDD gives the same rows in the same order every time it is computed. */
   def isDeterminate(rdd: RDD[_]): Boolean = rdd.outputDeterministicLevel == DeterministicLevel.DETERMINATE
 
-  /** Whether a map task of the shuffle that runs again may give other rows. */
-  def isIndeterminate(shuffle: ShuffleExchangeLike): Boolean = shuffle match {
-    case exchange: ShuffleExchangeExec => exchange.shuffleDependency.rdd.outputDeterministicLevel == DeterministicLevel.INDETERMINATE
-    case _                             => true
+  /** Whether a map task of the shuffle that runs again may give other rows. An engine's own exchange is asked by what it gives its readers. */
+  def isIndeterminate(shuffle: ShuffleExchangeLike): Boolean =
+    (shuffle match {
+      case exchange: ShuffleExchangeExec => exchange.shuffleDependency.rdd
+      case other                         => other.getShuffleRDD(Array.empty)
+    }).outputDeterministicLevel == DeterministicLevel.INDETERMINATE
+
+  /** The rules that AQE applies to each new plan of a session, in their order, without Spark's own. */
+  def queryStagePrepRules(session: SparkSession): Seq[Rule[SparkPlan]] = session match {
+    case classic: ClassicSession => classic.sessionState.adaptiveRulesHolder.queryStagePrepRules
+    case _                       => Nil
+  }
+
+  /** What `read` makes of the plan that a query has run. Operators that it makes are of the query's session. */
+  def ofItsSession[A](query: QueryExecution)(read: SparkPlan => A): A = query.sparkSession.withActive(read(query.executedPlan))
+
+  /** The chunks that an engine has broadcast; none of another value. */
+  def buffers(broadcast: Any): Option[Seq[AnyRef]] = broadcast match {
+    case chunks: Array[ChunkedByteBuffer] => Some(chunks.toSeq)
+    case _                                => None
   }
 
   /** The tasks that the registered executors can run at once. */

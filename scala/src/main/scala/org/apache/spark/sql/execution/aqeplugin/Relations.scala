@@ -11,12 +11,17 @@ import org.apache.spark.sql.execution.joins.{HashJoin, HashedRelation, HashedRel
 import org.apache.spark.sql.types.{DataType, IntegralType}
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.observe.Engines
 
 /** Reads the rows of a join's broadcast relation; the type of a hash join's is private to this package. */
 object Relations {
 
   /** The relation of a finished broadcast. Where tasks run elsewhere, the driver reads it back, unless it still has it. */
-  def of(stage: BroadcastQueryStageExec): Any = stage.executeBroadcast[Any]().value
+  def of(stage: BroadcastQueryStageExec): Any = {
+    val value = stage.executeBroadcast[Any]().value
+    // An engine carries rows in a form of its own.
+    Engines.All.flatMap(_.rowsOf(value)).headOption.fold(value)(_.map(_.copy()).toArray[InternalRow])
+  }
 
   /** At least one build row of every non-null key, or the reason why the rows are not read.
     *
@@ -25,6 +30,7 @@ object Relations {
     * The iterator reuses its row.
     */
   def rows(relation: Any): Either[Reason, Iterator[InternalRow]] = relation match {
+    case rows: Array[InternalRow]      => Right(rows.iterator)
     case HashedRelationWithAllNullKeys => Right(Iterator.empty)
     case relation: HashedRelation      =>
       val copy = relation.asReadOnlyCopy()

@@ -1,4 +1,4 @@
-package io.aqeplugin.storage
+package io.aqeplugin.exec
 
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
   * @param keys
   *   its values as Spark stores them
   */
-private[storage] case class KeyRowsExec(output: Seq[Attribute], @transient keys: Seq[Any]) extends LeafExecNode {
+private[aqeplugin] case class KeyRowsExec(output: Seq[Attribute], @transient keys: Seq[Any]) extends LeafExecNode {
   override def executeCollect(): Array[InternalRow] = {
     val project = UnsafeProjection.create(output, output)
     keys.map(key => project(InternalRow(key)).copy(): InternalRow).toArray

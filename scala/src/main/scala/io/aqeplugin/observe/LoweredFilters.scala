@@ -1,0 +1,78 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.execution.{FilterExec, ReusedSubqueryExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, ExchangeQueryStageExec, QueryStageExec}
+import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
+
+/** The filters on one scan as ordinary conditions, one [[FilterExec]] for each, which an engine carries out.
+  *
+  * @param steps
+  *   each with the rows that came to it and those that are left, the lowest first
+  */
+final class LoweredFilters private (steps: Seq[LoweredFilters.Step]) extends StartedFilters {
+  override def joinIdsByFilter: Seq[Seq[String]] = steps.map(_.filters.map(_.joinId))
+
+  // The rows of a union are counted once, for its first filter.
+  override def outcomes: Seq[FilterOutcome] = steps.flatMap { step =>
+    step.filters.zipWithIndex.map { case (filter, i) =>
+      if (filter.passesAll || i > 0) filter else filter.copy(rowsIn = step.rowsIn, rowsOut = step.rowsOut)
+    }
+  }
+
+  override def rows: (Long, Long) = (steps.head.rowsIn, steps.last.rowsOut)
+
+  // Where an expression of Spark's fails, the query fails without the plugin too: these cannot fail.
+  override def faults: Long = 0
+}
+
+object LoweredFilters {
+
+  /** @param filters
+    *   outcomes without rows: of one filter, or of those of a union
+    */
+  private final case class Step(filters: Seq[FilterOutcome], rowsIn: Long, rowsOut: Long)
+
+  private val Tag = TreeNodeTag[Seq[FilterOutcome]]("aqe_plugin_lowered_filter")
+
+  /** Names the filter that a condition is, or those of the union. */
+  def mark(condition: FilterExec, filters: Seq[FilterOutcome]): FilterExec = {
+    condition.setTagValue(Tag, filters)
+    condition
+  }
+
+  /** The plan below a condition that is such a filter. */
+  def below(plan: SparkPlan): Option[SparkPlan] = plan match {
+    case FilterExec(_, child) if plan.getTagValue(Tag).isDefined => Some(child)
+    case _                                                       => None
+  }
+
+  /** The filters that a plan of Spark's operators begins with, and the scan below them. */
+  def of(plan: SparkPlan): Option[(LoweredFilters, SparkPlan)] = {
+    val conditions = Iterator.iterate(
+      Option(plan).filter(below(_).isDefined)
+    )(_.flatMap(below).filter(below(_).isDefined)).takeWhile(_.isDefined).flatten.toSeq
+    conditions.lastOption.flatMap(below).map { scan =>
+      val steps = conditions.flatMap(node =>
+        node.getTagValue(Tag).zip(below(node)).map { case (filters, child) => Step(filters, rows(child), rows(node)) }
+      )
+      (new LoweredFilters(steps.reverse), scan)
+    }
+  }
+
+  private def rows(plan: SparkPlan): Long =
+    plan.metrics.get("numOutputRows").map(_.value.max(0L)).getOrElse(if (plan.children.size == 1) rows(plan.children.head) else 0L)
+
+  /** All that have run in an executed plan, its subqueries included. What Spark ran once and used twice counts once. */
+  def ran(plan: SparkPlan): Seq[LoweredFilters] = in(StagePlan.ofSpark(plan))
+
+  private def in(plan: SparkPlan): Seq[LoweredFilters] = plan match {
+    case adaptive: AdaptiveSparkPlanExec => ran(adaptive.executedPlan)
+    // The stage of the result does not say that it has run.
+    case stage: ExchangeQueryStageExec if !stage.isMaterialized => Nil
+    case stage: QueryStageExec                                  => in(StagePlan.of(stage))
+    case _: ReusedExchangeExec | _: ReusedSubqueryExec          => Nil
+    case other                                                  =>
+      of(other).fold(other.children.flatMap(in)) { case (filters, scan) => filters +: in(scan) } ++ other.subqueries.flatMap(ran)
+  }
+}

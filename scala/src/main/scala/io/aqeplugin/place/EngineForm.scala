@@ -1,0 +1,93 @@
+package io.aqeplugin.place
+
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, IsNotNull, Or}
+import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
+import org.apache.spark.sql.execution.exchange.Exchange
+
+import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.exec.{FilterSummary, RuntimeFilterExchangeExec}
+import io.aqeplugin.observe.{Engine, FilterOutcome, LoweredFilters, QueryState}
+import io.aqeplugin.storage.ScanAdapter
+
+/** The second form of a filter: conditions that an engine carries out, in place of an operator that it does not know.
+  *
+  * @param waitMillis
+  *   how long the query has run
+  */
+final class EngineForm(engine: Engine, waitMillis: Long, state: QueryState) {
+  import EngineForm._
+
+  /** The result of an equal filter that another plan of the query has built. */
+  def builtElsewhere(request: FilterRequest): Option[Either[Reason, FilterSummary]] = request.source match {
+    case _: Exchange =>
+      state.buildOf(EnginePlaces.canonical(request)).collect { case built: RuntimeFilterExchangeExec => built }.flatMap(_.result)
+    case _ => None
+  }
+
+  /** A scan with the filters of one place, each alone or in a union; while one of them is not built, with what holds their place. */
+  def placed(
+      scan: SparkPlan,
+      filters: Seq[Seq[(Placement, Option[Either[Reason, FilterSummary]])]],
+      clockNanos: Option[Long]
+  ): SparkPlan =
+    if (filters.exists(_.exists(_._2.isEmpty))) {
+      // The others are there, and would be waited for in vain.
+      val waiting = filters.flatten.collect { case (placement, None) => placement }
+      EnginePlaces.hold(FilterExec(hasKey(filters.head.head._1), scan), EnginePlaces.Waiting(waiting, clockNanos))
+    } else
+      filters.foldLeft(scan) { (below, union) =>
+        val members = union.collect { case (placement, Some(result)) => placement -> result.flatMap(conditionOf(placement, _)) }
+        val condition = members.map(_._2.map(_._1).getOrElse(hasKey(members.head._1))).reduce[Expression](Or(_, _))
+        val all = members.collectFirst { case (_, Left(reason)) => reason }
+        LoweredFilters.mark(
+          FilterExec(all.fold(condition)(_ => hasKey(members.head._1)), below),
+          members.map { case (placement, result) => outcome(placement, all.toLeft(()).flatMap(_ => result.map(_._2)), members.map(_._1)) }
+        )
+      }
+
+  private def conditionOf(placement: Placement, built: FilterSummary): Either[Reason, (Expression, FilterSummary)] = {
+    val columns = columnsOf(placement)
+    val known = ScanAdapter.conditions(columns, built, MostListed)
+    val isListed = built.columns.size == 1 && built.columns.head.values.exists(_.size <= MostListed)
+    val hashed = built.hashed.filterNot(_ => isListed && known.nonEmpty).map(_.mayHave(columns))
+    (known ++ hashed).reduceOption[Expression](And(_, _)).map(_ -> built).toRight(Reason(
+      ReasonCode.EngineKey,
+      subject = engine.name
+    ))
+  }
+
+  // A row without a key has no partner.
+  private def hasKey(placement: Placement): Expression = columnsOf(placement).map(IsNotNull(_)).reduce[Expression](And(_, _))
+
+  private def outcome(placement: Placement, built: Either[Reason, FilterSummary], union: Seq[Placement]): FilterOutcome = {
+    val label = placement.label
+    FilterOutcome(
+      label.filterId,
+      label.joinId,
+      label.table,
+      label.columns,
+      built.fold(_ => FilterOutcome.PassAll, _.kind),
+      built.left.toOption,
+      rowsIn = 0,
+      rowsOut = 0,
+      rowsUnchecked = 0,
+      built.fold(_ => 0L, _.sizeBytes),
+      built.fold(_ => 0L, _.buildMillis),
+      waitMillis,
+      built.fold(_ => 0L, _.rows),
+      anyOf = if (union.size > 1) union.head.label.filterId else ""
+    )
+  }
+}
+
+object EngineForm {
+
+  /** More values stand in no condition: it is a part of the plan's text. */
+  private val MostListed = 16
+
+  private def columnsOf(placement: Placement): Seq[Attribute] = placement.request.target.columns
+
+  /** Whether an engine can check the keys of a target: columns, by values that it takes for equal where Spark does. */
+  def isFor(engine: Engine, target: FilterTarget): Boolean =
+    target.keys.forall { case column: Attribute => engine.hashes(column.dataType); case _ => false }
+}

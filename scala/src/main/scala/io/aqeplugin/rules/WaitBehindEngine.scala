@@ -1,0 +1,18 @@
+package io.aqeplugin.rules
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.SparkPlan
+
+import io.aqeplugin.place.EnginePlaces
+
+/** Makes probe sides wait in a plan that an engine has taken over, where [[WaitAndPlaceFilters]] has reserved the places. */
+final case class WaitBehindEngine(session: SparkSession) extends SafeRule[SparkPlan](session) {
+
+  override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
+    val waiting = EnginePlaces.taken(plan, context.state)
+      .map(place => place.copy(placements = place.placements.filter(one => context.state.mayWait(one.label.joinId))))
+      .filter(_.placements.nonEmpty)
+    if (waiting.isEmpty) plan
+    else PlacingBySettings.placing(waiting.flatMap(_.placements), Nil, waiting.flatMap(_.clockNanos).minOption, context, plan)(plan)
+  }
+}
