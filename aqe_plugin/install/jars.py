@@ -65,8 +65,9 @@ def jar_for(spark_version: str, folder: Path = JARS_FOLDER, version: str = PACKA
         )
     line = spark_line(spark_version)
     if line not in jars:
+        ours = f"{'one' if len(jars) == 1 else 'jars'} for {', '.join(jars)}"
         raise UnsupportedSparkError(
-            f"aqe-plugin {version} has no jar for Spark {spark_version}; it has those for {', '.join(jars)}. "
+            f"aqe-plugin {version} has no jar for Spark {spark_version}; it has {ours}. "
             "Use one of these, or leave the plugin out; in a checkout, `make jar` builds all supported lines."
         )
     return jars[line]

@@ -106,7 +106,7 @@ def _applied(effect: Effect, savings: Savings) -> Iterator[tuple[str, str]]:
     if (measured := savings.measured) is not None:
         yield "measured", _measured(measured)
     yield from _spared(effect, "checked were removed", "not")
-    yield "lost", "; ".join(_lost(effect)) or "nothing that the events know of"
+    yield "cost", "; ".join(_cost(effect)) or "nothing that the events know of"
 
 
 def _measured(measured: MeasuredSaving) -> str:
@@ -132,9 +132,8 @@ def _observed(savings: Savings) -> Iterator[tuple[str, str]]:
     yield "would save", f"{_saved(effect)}{others}"
     yield from _processor(effect, "would be less")
     yield from _spared(effect, "would check would be removed, by estimate", "would not be")
-    lost = "; ".join(_lost(effect))
-    if lost:
-        yield "lost", lost
+    if cost := "; ".join(_cost(effect)):
+        yield "cost", cost
 
 
 def _processor(effect: Effect, less: str) -> Iterator[tuple[str, str]]:
@@ -175,9 +174,9 @@ def _unread(effect: Effect) -> str:
     return " and ".join(part for part in (partitions, files) if part)
 
 
-def _lost(effect: Effect) -> Iterator[str]:
+def _cost(effect: Effect) -> Iterator[str]:
     if effect.dearer:
-        yield f"{quantity(effect.lost_millis, 'millis')} predicted by price, in {_number(effect.dearer, 'join')}"
+        yield f"{quantity(effect.lost_millis, 'millis')} lost by price, predicted, in {_number(effect.dearer, 'join')}"
     if effect.vain_waits:
         yield f"{_number(effect.vain_waits, 'wait')} for nothing, {quantity(effect.vain_millis, 'millis')} long in all"
     if effect.idle_filters:

@@ -64,7 +64,7 @@ IS_IT_WORTH_IT = Row(
             Query(promql.age(metrics.LAST_READ), "since the last read"),
             unit="s",
             width=12,
-            bad_above=600,
+            bad_above=900,
         ),
     ),
 )

@@ -119,7 +119,7 @@ def test_a_pyspark_of_an_unknown_line_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(session, "jar_for", lambda version: jar_for(version, tmp_path, "0.1.0"))
     monkeypatch.setattr("pyspark.__version__", "3.5.4")
     made = builder()
-    with pytest.raises(UnsupportedSparkError, match=r"has no jar for Spark 3\.5\.4; it has those for 4\.1\."):
+    with pytest.raises(UnsupportedSparkError, match=r"has no jar for Spark 3\.5\.4; it has one for 4\.1\."):
         aqe_plugin.configure(made)
     assert options_of(made) == {}
 

@@ -71,7 +71,7 @@ GOLDEN = """
   rows          83.5 M of 115.2 M rows (72.5 %) that filters checked were removed
   shuffles      298.3 MiB not written, predicted
   reads         1,900 of 2,000 files below limits not read
-  lost          223 ms predicted by price, in 1 join; 1 filter let every row pass; 140 ms in the plugin's rules; 1
+  cost          223 ms lost by price, predicted, in 1 join; 1 filter let every row pass; 140 ms in the plugin's rules; 1
                 planned filter not found when scans ran; 1 fault of the plugin; 1 query failed
   worth a look  largest saving, filtered sort-merge in place of Spark's sort-merge: saved 3.4 s, predicted
                 query 10, store_sales.item_sk = dim.item_sk
@@ -108,7 +108,7 @@ def test_a_history_in_which_nothing_changed_claims_nothing() -> None:
     assert told == [
         "1 query of 1 application: 1 join decided, 0 changed against Spark's own choice",
         "  saved  nothing, no join changed; the runs took 3.4 s",
-        "  lost   nothing that the events know of",
+        "  cost   nothing that the events know of",
         "",
     ]
 
@@ -155,7 +155,7 @@ def test_long_rules_of_first_queries_have_their_cause(millis: int, is_told: bool
     first = query(1, joined("item_sk"))
     assert first.ended is not None
     first = replace(first, ended=replace(first.ended, rule_millis=millis))
-    (lost,) = (line for line in lines([first, query(2, joined("item_sk"))], width=300) if line.startswith("  lost"))
+    (lost,) = (line for line in lines([first, query(2, joined("item_sk"))], width=300) if line.startswith("  cost"))
     assert (f"{millis} ms of it in first queries of applications, which load classes" in lost) == is_told
 
 
