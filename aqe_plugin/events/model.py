@@ -270,6 +270,7 @@ class JoinFacts:
     order_used: bool | None = None
     written: bool | None = None
     small_by_filters: bool | None = None
+    engine: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
