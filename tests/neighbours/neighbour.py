@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from aqe_plugin.conf.keys import PLUGIN_CLASS
+from aqe_plugin.conf.keys import PLUGIN_CLASS, PLUGINS_KEY
 
 JARS = Path(__file__).resolve().parents[2] / ".build" / "neighbours"
 _EXTENSIONS = "spark.sql.extensions"
@@ -62,17 +62,17 @@ def _orders(one: Neighbour, key: str, theirs: str, ours: str) -> Sequence[Neighb
     ]
 
 
+_COMET_PLUGIN = "org.apache.spark.CometPlugin"
+_OFF_HEAP = {"spark.memory.offHeap.enabled": "true", "spark.memory.offHeap.size": "1g"}
+_SHUFFLE = {"spark.shuffle.manager": "org.apache.spark.sql.comet.execution.shuffle.CometShuffleManager"}
 _COMET = Neighbour(
     "Apache DataFusion Comet",
     "comet-spark-*.jar",
-    confs={
-        "spark.shuffle.manager": "org.apache.spark.sql.comet.execution.shuffle.CometShuffleManager",
-        "spark.memory.offHeap.enabled": "true",
-        "spark.memory.offHeap.size": "1g",
-    },
+    confs={**_SHUFFLE, **_OFF_HEAP},
     setup=tables("parquet"),
     ran="CometSortMergeJoin",
 )
+_BESIDE_COMET = replace(_COMET, confs={**_COMET.confs, PLUGINS_KEY: f"{_COMET_PLUGIN},{PLUGIN_CLASS}"})
 _DELTA = Neighbour(
     "Delta",
     "delta-*.jar",
@@ -102,7 +102,13 @@ _PLAIN = Neighbour("", setup=tables("parquet"))
 _COLLATED = "SELECT concat({}, id % 20000) COLLATE UTF8_LCASE AS item"
 
 NEIGHBOURS: Sequence[Neighbour] = (
-    *_orders(_COMET, "spark.plugins", "org.apache.spark.CometPlugin", PLUGIN_CLASS),
+    *_orders(_COMET, PLUGINS_KEY, _COMET_PLUGIN, PLUGIN_CLASS),
+    replace(_BESIDE_COMET, way="a cached build side", setup=(*tables("parquet"), "CACHE TABLE items"), ran="CometSort"),
+    replace(_BESIDE_COMET, way="tables of CSV, which it does not scan", setup=tables("csv"), ran="CometSort"),
+    *(
+        replace(_BESIDE_COMET, way=way, confs={**some, PLUGINS_KEY: _BESIDE_COMET.confs[PLUGINS_KEY]}, ran="")
+        for way, some in (("without its shuffle manager", _OFF_HEAP), ("without off-heap memory", _SHUFFLE))
+    ),
     *_orders(_DELTA, _EXTENSIONS, _DELTA_EXTENSION, _OURS),
     replace(
         _DELTA,
