@@ -32,10 +32,8 @@ object CometSession {
 }
 
 /** Joins that Comet carries out. */
-abstract class CometSuite(order: String*) extends AnyFunSuite with CometSession {
+class CometSuite extends AnyFunSuite with CometSession {
   import CometSession.Operators
-
-  override protected def plugins: Seq[String] = order
 
   override protected def applicationConf: Map[String, String] = super.applicationConf + ("spark.sql.autoBroadcastJoinThreshold" -> "-1")
 
@@ -135,11 +133,6 @@ abstract class CometSuite(order: String*) extends AnyFunSuite with CometSession 
     assert(result.decided.map(_.decision.path("facts").path("engine").asText) == Seq("Comet"), result.decided)
   }
 
-  test("the plugin's rules stand before Comet's, and what waits behind them, in either order of the plugins") {
-    val extensions = spark.sparkContext.getConf.get("spark.sql.extensions").split(',').toSeq
-    assert(extensions == Seq(classOf[AqeExtensions].getName, Comet.extension, classOf[AqeEngineExtensions].getName))
-  }
-
   test("Comet off and on between queries of one session") {
     for (on <- Seq("true", "false", "true"))
       withConf("spark.comet.enabled" -> on) {
@@ -156,9 +149,25 @@ abstract class CometSuite(order: String*) extends AnyFunSuite with CometSession 
   }
 }
 
-class CometBehindSuite extends CometSuite(classOf[AqePlugin].getName, CometSession.Plugin)
+/** The plugins in one order, of which the result does not depend. */
+abstract class CometOrderSuite(override val plugins: String*) extends AnyFunSuite with CometSession {
 
-class CometBeforeSuite extends CometSuite(CometSession.Plugin, classOf[AqePlugin].getName)
+  test("the plugin's rules stand before Comet's, and what waits behind them") {
+    val extensions = spark.sparkContext.getConf.get("spark.sql.extensions").split(',').toSeq
+    assert(extensions == Seq(classOf[AqeExtensions].getName, Comet.extension, classOf[AqeEngineExtensions].getName))
+  }
+
+  test("Comet drops rows by a filter of the plugin's") {
+    table("fact", "SELECT id % 900 AS k, id AS v FROM range(20000)")
+    table("dim", "SELECT id * 9 AS dk, id % 7 AS kind FROM range(200)")
+    val result = sameRows(spark.sql("SELECT v FROM fact JOIN dim ON k = dk WHERE kind < 3"))
+    assert(outcomes(result).exists(one => one.get("rowsOut").asLong < one.get("rowsIn").asLong / 2), result.ended)
+  }
+}
+
+class CometBehindSuite extends CometOrderSuite(classOf[AqePlugin].getName, CometSession.Plugin)
+
+class CometBeforeSuite extends CometOrderSuite(CometSession.Plugin, classOf[AqePlugin].getName)
 
 /** The truth table of joins, by Comet: `make test-comet`. */
 @DoNotDiscover
