@@ -24,6 +24,7 @@ from benchmarks.bill import bill_lines, bills
 from benchmarks.choices import changed_choices
 from benchmarks.comet import comet_session
 from benchmarks.configs import CONTENDERS, Contender, Tables, chosen_queries, contenders
+from benchmarks.fallen_back import fallen_back, operators
 from benchmarks.markdown import markdown_table
 from benchmarks.measure import Plan, QueryResult, measure
 from benchmarks.plot import plot_ratios, plot_seconds
@@ -79,6 +80,8 @@ def main() -> int:
     print_lines((line for contender in names for line in changed_choices(recorded, contender)), console)
     without, plugin = ("comet", "comet-plugin") if "comet-plugin" in names else ("default", "plugin")
     print_lines(bill_lines(bills(results, without, plugin, accounts.load())), console)
+    if "comet-plugin" in names:
+        print_lines(fallen_back(operators(events), (result.query for result in results)), console)
     made = _pages(results, names, accounts, title, arguments.out / name)
     print_lines(total_lines(results, names), console)
     print_lines(
