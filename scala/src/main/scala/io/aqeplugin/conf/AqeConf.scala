@@ -164,7 +164,7 @@ object AqeConf {
     "Time to launch a job or stage and to return its result. A method in place of a broadcast of Spark's must save more."
   )
   val CostEngineRatio: ConfEntry[Double] = number("cost.engineRatio", "ratio", 0.4, 0.01, 1.0)(
-    "What the operators of an engine such as Apache DataFusion Comet take of the time of Spark's, for scans, shuffles, sorts and joins."
+    "Time that the operators of an engine such as Apache DataFusion Comet take for scans, shuffles, sorts and joins, as a share of the time of Spark's."
   )
   val CostTieRatio: ConfEntry[Double] = number("cost.tieRatio", "ratio", 0.05, 0.0, 1.0)(
     "Two options are tied when their prices differ by at most this share of the higher price; a tie keeps Spark's own plan."

@@ -51,15 +51,13 @@ final case class FilterSummary(
 
   /** Without what is known of the keys and not of the filter, which may pass other values. */
   def ofFilterAlone: FilterSummary = copy(columns = columns match {
-    case Seq(only) => Seq((if (FilterSummary.PassOthers(kind)) only.copy(ranges = Nil) else only).copy(texts = None))
+    case Seq(_) if kind == HashedKeys.Kind => Seq(ColumnKeys.Unknown)
+    case Seq(only) => Seq((if (kind == FilterKind.SplitBlockBloom.name) only.copy(ranges = Nil) else only).copy(texts = None))
     case several   => several.map(_ => ColumnKeys.Unknown)
   })
 }
 
 object FilterSummary {
-
-  // Filters that some values pass which are no keys, also between two ranges of keys.
-  private val PassOthers = Set(FilterKind.SplitBlockBloom.name, HashedKeys.Kind)
 
   /** What is known of the keys that pass one of two filters over the same keys. */
   def either(one: FilterSummary, other: FilterSummary): FilterSummary = FilterSummary(

@@ -26,8 +26,8 @@ private[exec] final case class EngineBuild(keys: Seq[Expression], output: Seq[At
     *   any failure of the job
     */
   def ofRows(rows: RDD[InternalRow]): Found = {
-    val slots = math.max(1, SparkBridge.taskSlots(rows.sparkContext))
-    val fewer = if (rows.getNumPartitions > slots) rows.coalesce(slots) else rows
+    val tasks = SparkBridge.taskSlots(rows.sparkContext).max(1).min(MostTasks)
+    val fewer = if (rows.getNumPartitions > tasks) rows.coalesce(tasks) else rows
     val parts = fewer.mapPartitions(part => Iterator.single(JavaBytes.write(ofRows(part), bits / java.lang.Byte.SIZE)))
     val found = parts.sparkContext.runJob(parts, (part: Iterator[Array[Byte]]) => part.next()).iterator.map(JavaBytes.read[Found])
     found.foldLeft(ofRows(Iterator.empty))(merged)
@@ -56,6 +56,12 @@ private[exec] final case class EngineBuild(keys: Seq[Expression], output: Seq[At
 }
 
 private[exec] object EngineBuild {
+
+  /** A larger Bloom filter is none: each task of the scan has a copy or two, outside of all budgets. Spark's own filter has this limit too. */
+  val MaxBytes: Long = 8L << 20
+
+  /** The driver gets a Bloom filter of each. */
+  private val MostTasks = 32
 
   /** @param filter
     *   the Bloom filter as Spark stores it

@@ -66,10 +66,11 @@ private[exec] final class FilterBuild(
     val bits = BloomFilter.optimalNumOfBits(math.max(1L, distinct), limits.filter.falsePositiveRate)
     val bytes = bits / java.lang.Byte.SIZE
     val build = EngineBuild(keys, child.output, coder, distinct, bits)
-    if (bytes > limits.filter.maxFilterBytes) BuiltFilter.PassAll(tooBig(bytes.toDouble, limits.filter.maxFilterBytes))
+    val most = math.min(limits.filter.maxFilterBytes, EngineBuild.MaxBytes)
+    if (bytes > most) BuiltFilter.PassAll(tooBig(bytes.toDouble, most))
     else
       (stage match {
-        case broadcast: BroadcastQueryStageExec => Relations.rows(Relations.of(broadcast)).map(build.ofRows(_))
+        case broadcast: BroadcastQueryStageExec => rowsOf(broadcast, limits.filter.maxFilterBytes).map(build.ofRows(_))
         case _                                  => Right(build.ofRows(child.execute()))
       }).fold(BuiltFilter.PassAll(_), ofEngine)
   }
@@ -119,18 +120,25 @@ private[exec] final class FilterBuild(
   }
 
   private def fromRelation(stage: BroadcastQueryStageExec, most: FilterLimits): BuiltFilter = {
-    // Rows are counted because a relation reports the 64 MiB of a page, however little it holds. The driver has to read it back as objects.
-    val bytes = stageRows(stage).toDouble * RowWidth.ofRow(stage.output)
-    val built = if (bytes > most.maxFilterBytes) Left(tooBig(bytes, most.maxFilterBytes))
-    else
-      bounds match {
-        case Some(range) => RangeBuild.ofRelation(stage, keys).map(ofRange(_, range))
-        case None        => Relations.rows(Relations.of(stage)).map { rows =>
-            val partial = collect(rows, coder, most)
-            finish(partial, 1, partial.addedKeys)
-          }
-      }
+    val built = bounds match {
+      case Some(range) => readable(stage, most.maxFilterBytes).flatMap(RangeBuild.ofRelation(_, keys)).map(ofRange(_, range))
+      case None        => rowsOf(stage, most.maxFilterBytes).map { rows =>
+          val partial = collect(rows, coder, most)
+          finish(partial, 1, partial.addedKeys)
+        }
+    }
     built.fold(BuiltFilter.PassAll(_), identity)
+  }
+
+  private def rowsOf(stage: BroadcastQueryStageExec, mostBytes: Long): Either[Reason, Iterator[InternalRow]] =
+    readable(stage, mostBytes).flatMap(found => Relations.rows(Relations.of(found)))
+
+  /** The relation, unless it is too large for the driver, which has to read it back as objects. Rows are counted because a relation reports the 64 MiB of
+    * a page, however little it holds.
+    */
+  private def readable(stage: BroadcastQueryStageExec, mostBytes: Long): Either[Reason, BroadcastQueryStageExec] = {
+    val bytes = stageRows(stage).toDouble * RowWidth.ofRow(stage.output)
+    Either.cond(bytes <= mostBytes, stage, tooBig(bytes, mostBytes))
   }
 
   private def ofRange(extremes: ColumnExtremes, bounds: RangeBounds): BuiltFilter = {

@@ -2,7 +2,7 @@ package io.aqeplugin.exec
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.execution.{ScalarSubquery, SubqueryExec}
+import org.apache.spark.sql.execution.ScalarSubquery
 import org.apache.spark.sql.types.{BinaryType, LongType}
 
 import io.aqeplugin.observe.KeyKind
@@ -29,7 +29,7 @@ object HashedKeys {
     */
   def of(filter: Array[Byte], joinId: String): HashedKeys = {
     val column = AttributeReference("keys", BinaryType, nullable = false)()
-    val value = ScalarSubquery(SubqueryExec(s"keys of $joinId", KeyRowsExec(Seq(column), Seq(filter)), None), NamedExpression.newExprId)
+    val value = ScalarSubquery(ReadyRowsExec(s"keys of $joinId", KeyRowsExec(Seq(column), Seq(filter))), NamedExpression.newExprId)
     value.updateResult()
     new HashedKeys(filter.length.toLong, value)
   }

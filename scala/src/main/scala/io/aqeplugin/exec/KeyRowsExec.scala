@@ -4,7 +4,7 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeProjection}
 import org.apache.spark.sql.catalyst.plans.QueryPlan
-import org.apache.spark.sql.execution.{LeafExecNode, SparkPlan}
+import org.apache.spark.sql.execution.{BaseSubqueryExec, LeafExecNode, SparkPlan, UnaryExecNode}
 
 /** Known keys as rows on the driver, for what Spark takes only from the result of a subquery. Equal keys make equal plans.
   *
@@ -25,4 +25,11 @@ private[aqeplugin] case class KeyRowsExec(output: Seq[Attribute], @transient key
 
   override def nodeName: String = "KnownKeys"
   override def simpleString(maxFields: Int): String = s"$nodeName ${keys.size} of ${output.map(_.name).mkString(", ")}"
+}
+
+/** A subquery whose rows are there. Spark's own takes a thread of a pool that all queries share, and may find none. */
+private[exec] case class ReadyRowsExec(name: String, child: SparkPlan) extends BaseSubqueryExec with UnaryExecNode {
+  override def executeCollect(): Array[InternalRow] = child.executeCollect()
+  override protected def doExecute(): RDD[InternalRow] = child.execute()
+  override protected def withNewChildInternal(newChild: SparkPlan): ReadyRowsExec = copy(child = newChild)
 }

@@ -1,5 +1,7 @@
 package io.aqeplugin.observe
 
+import java.lang.reflect.Method
+
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
@@ -18,8 +20,12 @@ object Comet extends Engine {
   private val Packages = Seq("org.apache.comet.", "org.apache.spark.sql.comet.")
   override def owns(className: String): Boolean = Packages.exists(className.startsWith)
 
+  // Comet itself says whether it has what it needs: its shuffle manager, memory, its native library.
   override def isOn(conf: SQLConf): Boolean =
-    Seq("spark.comet.enabled", "spark.comet.exec.enabled").forall(conf.getConfString(_, "true").trim.equalsIgnoreCase("true"))
+    conf.getConfString("spark.comet.exec.enabled", "true").trim.equalsIgnoreCase("true") && Try {
+      val extensions = loaded(s"$extension$$")
+      extensions.getMethod("isCometLoaded", classOf[SQLConf]).invoke(extensions.getField("MODULE$").get(None.orNull), conf)
+    }.toOption.contains(java.lang.Boolean.TRUE)
 
   override def original(operator: SparkPlan): Option[SparkPlan] =
     Seq("originalPlan", "wrapped").flatMap(called(operator, _)).collectFirst { case plan: SparkPlan => plan }
@@ -37,7 +43,7 @@ object Comet extends Engine {
   }
 
   private def decoded(chunk: AnyRef): Iterator[InternalRow] = {
-    val reader = Class.forName("org.apache.spark.sql.comet.util.Utils$", true, Thread.currentThread.getContextClassLoader)
+    val reader = loaded("org.apache.spark.sql.comet.util.Utils$")
     val decode = reader.getMethods.find(_.getName == "decodeBatches").getOrElse(throw new NoSuchMethodException("decodeBatches"))
     val batches = decode.invoke(reader.getField("MODULE$").get(None.orNull), chunk, "aqe-plugin").asInstanceOf[Iterator[ColumnarBatch]]
     batches.flatMap(_.rowIterator.asScala)
@@ -49,8 +55,16 @@ object Comet extends Engine {
     case _                => false
   }
 
+  private def loaded(name: String): Class[_] = Class.forName(name, true, Thread.currentThread.getContextClassLoader)
+
   private def called(on: AnyRef, member: String): Option[Any] =
-    on.getClass.getMethods.find(method => method.getName == member && method.getParameterCount == 0).flatMap(method =>
-      Try(method.invoke(on)).toOption
-    )
+    members.get(on.getClass).get(member).flatMap(method => Try(method.invoke(on)).toOption)
+
+  // Asked of every operator at every planning.
+  private val members = new ClassValue[Map[String, Method]] {
+    override def computeValue(of: Class[_]): Map[String, Method] =
+      of.getMethods.filter(method => method.getParameterCount == 0 && Members(method.getName)).map(method => method.getName -> method).toMap
+  }
+
+  private lazy val Members = Set("originalPlan", "wrapped", "chunks")
 }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.DataType
 
-/** An engine that carries out operators of Spark's plans by its own, below the same SQL: what the plugin must know of it. Nothing of it is linked, as its
+/** An engine that carries out operators of Spark's plans on its own, below the same SQL: what the plugin must know of it. Nothing of it is linked, as its
   * jar may be missing.
   */
 trait Engine {
@@ -42,13 +42,16 @@ object Engines {
   /** Those that the plugin works with. */
   val All: Seq[Engine] = Seq(Comet)
 
-  /** The engine that carries out what a session's queries are after the plugin has seen them. One whose rules come before the plugin's has changed the plan
-    * by then.
+  /** The engine that carries out the queries of a session: one whose rules stand between the plugin's. One whose rules come before them all has changed
+    * the plan by then.
     */
   def behind(session: SparkSession, conf: SQLConf): Option[Engine] = {
     val rules = SparkBridge.queryStagePrepRules(session).map(_.getClass.getName)
-    val (before, after) = rules.splitAt(rules.indexWhere(_.startsWith(Own)))
-    All.find(engine => after.exists(engine.owns) && !before.exists(engine.owns) && engine.isOn(conf))
+    val (first, last) = (rules.indexWhere(_.startsWith(Own)), rules.lastIndexWhere(_.startsWith(Own)))
+    All.find { engine =>
+      val own = rules.indices.filter(i => engine.owns(rules(i)))
+      own.nonEmpty && own.forall(i => first >= 0 && first < i && i < last) && engine.isOn(conf)
+    }
   }
 
   private val Own = "io.aqeplugin."

@@ -313,7 +313,7 @@ object QueryState {
   private val MostHolds = 3
 
   /** Far more plans than queries have. */
-  private val MostWaits = 1000
+  private val MostWaits = 200
 
   /** A filter that is held back while exchanges of its source start.
     *

@@ -1,6 +1,8 @@
 package io.aqeplugin.place
 
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, IsNotNull, Or}
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, IsNotNull, Literal, Or}
 import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.exchange.Exchange
 
@@ -18,7 +20,13 @@ final class EngineForm(engine: Engine, waitMillis: Long, state: QueryState) {
   import EngineForm._
 
   /** The result of an equal filter that another plan of the query has built. */
-  def builtElsewhere(request: FilterRequest): Option[Either[Reason, FilterSummary]] = request.source match {
+  def builtElsewhere(request: FilterRequest): Option[Either[Reason, FilterSummary]] =
+    asked.getOrElseUpdate(EnginePlaces.canonical(request), builtBefore(request))
+
+  // Copies of a scan that Spark runs once are made alike though a filter is finished meanwhile.
+  private val asked = mutable.Map.empty[SparkPlan, Option[Either[Reason, FilterSummary]]]
+
+  private def builtBefore(request: FilterRequest): Option[Either[Reason, FilterSummary]] = request.source match {
     case _: Exchange =>
       state.buildOf(EnginePlaces.canonical(request)).collect { case built: RuntimeFilterExchangeExec => built }.flatMap(_.result)
     case _ => None
@@ -50,7 +58,8 @@ final class EngineForm(engine: Engine, waitMillis: Long, state: QueryState) {
     val known = ScanAdapter.conditions(columns, built, MostListed)
     val isListed = built.columns.size == 1 && built.columns.head.values.exists(_.size <= MostListed)
     val hashed = built.hashed.filterNot(_ => isListed && known.nonEmpty).map(_.mayHave(columns))
-    (known ++ hashed).reduceOption[Expression](And(_, _)).map(_ -> built).toRight(Reason(
+    val none = Option.when(built.rows == 0)(Literal.FalseLiteral)
+    (none.toSeq ++ known ++ hashed).reduceOption[Expression](And(_, _)).map(_ -> built).toRight(Reason(
       ReasonCode.EngineKey,
       subject = engine.name
     ))

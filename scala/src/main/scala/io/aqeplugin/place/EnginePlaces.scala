@@ -5,8 +5,8 @@ import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.Exchange
 
-import io.aqeplugin.exec.RuntimeFilterExchangeExec
-import io.aqeplugin.observe.{ByIdentity, Engines, QueryState}
+import io.aqeplugin.exec.{RuntimeFilterExchangeExec, RuntimeFilterExec}
+import io.aqeplugin.observe.{ByIdentity, Engines, LoweredFilters, QueryState}
 
 /** Where filters wait in a plan that an engine carries out. An operator that it does not know would cut off what it runs above, broadcasts of other build
   * sides among it, which have started by the time the filters are there. So conditions that it knows hold the places while it takes the plan over, and
@@ -15,11 +15,11 @@ import io.aqeplugin.observe.{ByIdentity, Engines, QueryState}
 object EnginePlaces {
 
   /** @param placements
-    *   the filters that are not built
+    *   the filters that are not built; a task that gets a condition of Spark's with it needs none
     * @param clockNanos
     *   when to check the waits, as of [[PlaceFilters]]
     */
-  final case class Waiting(placements: Seq[Placement], clockNanos: Option[Long])
+  final case class Waiting(@transient placements: Seq[Placement], clockNanos: Option[Long])
 
   private val WaitingTag = TreeNodeTag[Waiting]("aqe_plugin_waiting")
   private val SourceTag = TreeNodeTag[SparkPlan]("aqe_plugin_filter_source")
@@ -37,6 +37,14 @@ object EnginePlaces {
     case _                                                              => None
   }
 
+  /** Whether a plan that the engine has taken over has a filter of the plugin's in it, or its place. */
+  private def isFiltered(plan: SparkPlan): Boolean = plan.exists { node =>
+    val spark = ofSpark(node)
+    node.isInstanceOf[RuntimeFilterExec] || below(spark).isDefined || LoweredFilters.below(spark).isDefined
+  }
+
+  private def ofSpark(node: SparkPlan): SparkPlan = Engines.of(node).flatMap(_.original(node)).getOrElse(node)
+
   /** What builds the filter of a request, in canonical form. */
   def canonical(request: FilterRequest): SparkPlan =
     RuntimeFilterExchangeExec.canonical(request.sourceKeys, request.source, request.bounds)
@@ -45,7 +53,7 @@ object EnginePlaces {
     * are now.
     */
   def taken(plan: SparkPlan, state: QueryState): Seq[Waiting] = {
-    val nodes = plan.collect { case node => node -> Engines.of(node).flatMap(_.original(node)).getOrElse(node) }
+    val nodes = plan.collect { case node => node -> ofSpark(node) }
     val sources = ByIdentity.of(nodes.flatMap { case (node, spark) => spark.getTagValue(SourceTag).map(_ -> node) })
     for ((node, spark) <- nodes; waiting <- spark.getTagValue(WaitingTag))
       yield waiting.copy(placements = waiting.placements.flatMap { one =>
@@ -55,8 +63,9 @@ object EnginePlaces {
         }
         source.map { found =>
           val now = one.request.copy(source = found, target = one.request.target.copy(node = node))
-          // Built for another plan of the query; the next one has it by the exchange that the engine has not taken over.
-          state.buildOf(canonical(now)).foreach(state.noteBuild(canonical(one.request), _))
+          // Built for another plan of the query; the next one has it by the exchange that the engine has not taken over. One whose rows are filtered
+          // is not known by that: others with other filters are equal to it.
+          if (!isFiltered(found)) state.buildOf(canonical(now)).foreach(state.noteBuild(canonical(one.request), _))
           one.copy(request = now)
         }
       })

@@ -102,7 +102,10 @@ final class PlaceFilters(
 
   private def result(placement: Placement): Option[Either[Reason, FilterSummary]] = {
     val request = placement.request
-    builtFilters.get(request.source, request.sourceKeys, request.bounds).map(_.result).orElse(engine.flatMap(_.builtElsewhere(request)))
+    builtFilters.get(request.source, request.sourceKeys, request.bounds).map(_.result).orElse {
+      // An exchange with filters in it is equal to others with other filters until these are in the plan.
+      if (request.source.exists(ofNode.contains)) None else engine.flatMap(_.builtElsewhere(request))
+    }
   }
 
   private def waiting(pruned: SparkPlan, here: Seq[Placement], filters: Seq[Seq[Placement]]): SparkPlan = {

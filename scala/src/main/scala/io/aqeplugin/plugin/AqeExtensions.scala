@@ -4,7 +4,7 @@ import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvi
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 
-import io.aqeplugin.rules.{ChooseJoinStrategy, InferPredicates, ReadFewerFiles, WaitAndPlaceFilters, WaitBehindEngine, WithoutWaiting}
+import io.aqeplugin.rules.{ChooseJoinStrategy, InferPredicates, ReadFewerFiles, WaitAndPlaceFilters}
 import io.aqeplugin.tell.{AqeDecideFunction, DecisionsTable, LimitsTable, MetricsTable, PredicatesTable}
 
 /** What the plugin adds to a session: four rules, in the order in which Spark runs them, and five functions.
@@ -36,13 +36,5 @@ final class AqeExtensions extends SparkSessionExtensionsProvider {
     extensions.injectTableFunction(LimitsTable.description)
     extensions.injectTableFunction(MetricsTable.description)
     extensions.injectTableFunction(PredicatesTable.description)
-  }
-}
-
-/** What the plugin adds to a session whose plans an engine takes over, after the engine's own rules. */
-final class AqeEngineExtensions extends SparkSessionExtensionsProvider {
-  override def apply(extensions: SparkSessionExtensions): Unit = {
-    extensions.injectQueryStagePrepRule(WaitBehindEngine(_))
-    extensions.injectQueryStageOptimizerRule(WithoutWaiting(_))
   }
 }

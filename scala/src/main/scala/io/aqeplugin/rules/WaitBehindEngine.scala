@@ -9,9 +9,11 @@ import io.aqeplugin.place.EnginePlaces
 final case class WaitBehindEngine(session: SparkSession) extends SafeRule[SparkPlan](session) {
 
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
-    val waiting = EnginePlaces.taken(plan, context.state)
-      .map(place => place.copy(placements = place.placements.filter(one => context.state.mayWait(one.label.joinId))))
-      .filter(_.placements.nonEmpty)
+    // Without an execution no plan would know what another one has built.
+    val places = if (context.isExecution) EnginePlaces.taken(plan, context.state) else Nil
+    val mayWait = places.flatMap(_.placements).map(_.label.joinId).distinct.filter(context.state.mayWait).toSet
+    val waiting =
+      places.map(place => place.copy(placements = place.placements.filter(one => mayWait(one.label.joinId)))).filter(_.placements.nonEmpty)
     if (waiting.isEmpty) plan
     else PlacingBySettings.placing(waiting.flatMap(_.placements), Nil, waiting.flatMap(_.clockNanos).minOption, context, plan)(plan)
   }

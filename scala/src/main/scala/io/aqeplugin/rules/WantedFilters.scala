@@ -154,7 +154,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     explain(join, ExplainText.line(decision))
   }
 
-  /** Neither an estimate nor anything in the plan. A later change that makes filters work with an engine's own operators begins here. */
+  /** Neither an estimate nor anything in the plan. */
   private def leaveAlone(join: ForeignJoin): Unit = {
     val name = state.nameOf(join.id)
     val reason = Reason(ReasonCode.ForeignNode, subject = join.foreign)

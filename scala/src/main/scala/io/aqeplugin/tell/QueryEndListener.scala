@@ -31,7 +31,8 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
         LimitsOfQuery(state).decided.foreach(DecisionLog.record(sparkContext, state, _))
         // An engine counts rows for itself.
         if (state.conf.exists(_.engine.isDefined))
-          SparkBridge.queryOf(end).toSeq.flatMap(SparkBridge.ofItsSession(_)(LoweredFilters.ran)).foreach(state.rememberStarted)
+          survivably("filters of an engine")(SparkBridge.queryOf(end).toSeq.flatMap(SparkBridge.ofItsSession(_)(LoweredFilters.ran)))
+            .foreach(state.rememberStarted)
         val outcomes = state.filterOutcomes
         val savings = if (failed) Nil else savingsOf(state, outcomes, (decided ++ late.filter(_.buildFilter)).distinctBy(_.facts.joinId))
         DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, outcomes, flips, savings)
