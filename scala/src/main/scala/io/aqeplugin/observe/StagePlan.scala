@@ -59,7 +59,10 @@ object StagePlan {
       engine.original(operator).filter(_.children.size == children.size) match {
         case Some(spark) =>
           val found = replaced(spark, children)
-          counts ++= found.metrics.map { case (name, metric) => metric -> (() => engine.counted(operator, name)) }
+          // An operator that was made outside a session can have no metrics.
+          if (Option(found.session).isDefined) counts ++= found.metrics.map { case (name, metric) =>
+            metric -> (() => engine.counted(operator, name))
+          }
           found
         // What only moves batches changes no row.
         case None => if (children.size == 1) children.head else replaced(operator, children)

@@ -1,9 +1,10 @@
 package io.aqeplugin.rules
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 
 import io.aqeplugin.conf.{AqeConf, Mode}
+import io.aqeplugin.observe.RowCheck
 import io.aqeplugin.place.PlaceFilters
 
 /** Makes probe sides wait for their build sides, and places filters on their scans.
@@ -19,7 +20,8 @@ import io.aqeplugin.place.PlaceFilters
   */
 final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[SparkPlan](session) {
 
-  override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
+  override protected def change(original: SparkPlan, context: RuleContext): SparkPlan = {
+    val plan = if (context.engine.isDefined) withoutRowChecks(original) else original
     val stripped = PlaceFilters.strip(plan)
     val wanted = new WantedFilters(stripped, context)
     if (wanted.isEmpty || isStreaming(stripped) || context.pruning.isOwnPlan(stripped)) {
@@ -39,6 +41,12 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
         if ((stripped ne plan) && rewritten == plan) plan else rewritten
       }
     }
+  }
+
+  /** Scans have their conditions by now; what is left an engine must know. */
+  private def withoutRowChecks(plan: SparkPlan): SparkPlan = plan.transformUp {
+    case filter: FilterExec if filter.condition.exists(_.isInstanceOf[RowCheck]) =>
+      filter.transformExpressions { case RowCheck(condition) => condition }
   }
 
   private def isStreaming(plan: SparkPlan): Boolean = plan.logicalLink.exists(_.isStreaming)

@@ -60,6 +60,8 @@ class CometSuite extends AnyFunSuite with CometSession {
     "a join by a range" -> "SELECT count(*) FROM fact JOIN dim ON v BETWEEN dk AND dk + 3 WHERE kind < 3",
     "a partition column that Spark prunes dynamically" ->
       "SELECT /*+ BROADCAST(dim) */ x FROM parts JOIN dim ON p = dk WHERE kind = 3 UNION ALL SELECT v FROM fact WHERE k = (SELECT max(dk) FROM dim)",
+    "a predicate across a join that only rows are checked by" ->
+      "SELECT /*+ BROADCAST(dim) */ v FROM fact JOIN dim ON k = dk WHERE (name < 'n2' AND kind = 1) OR (name > 'n7' AND kind = 2)",
     "a limit" -> "SELECT v FROM fact WHERE k < 5 LIMIT 3"
   )
 
