@@ -242,7 +242,14 @@ def test_savings_do_not_depend_on_the_order_of_queries(stories: list[QueryStory]
         assert first_one == pytest.approx(second_one)
 
 
-@given(st.from_type(QueryStory))
+@given(
+    st.builds(
+        replace,
+        STORIES,
+        joins=st.lists(st.from_type(JoinStory), max_size=2).map(tuple),
+        duration_millis=st.integers(0, 2**40),
+    )
+)
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_story_has_finite_savings_that_are_not_negative(found: QueryStory) -> None:
     savings = savings_of([found, found])
