@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import html
 import shutil
-import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
 
-from aqe_plugin.render.terminal import ANY_WIDTH, TABLE_WIDTH, drawn_table, visible_lines
+from aqe_plugin.render.terminal import TABLE_WIDTH, drawn_table, fits, visible_lines, wrapped
 
 _CELL = "text-align: left; vertical-align: top; white-space: pre-wrap; padding: 0.3em 0.8em 0.3em 0"
 
@@ -72,8 +71,7 @@ def text_of(*tables: Table) -> str:
                     drawn.add_row(*(Text(visible_lines(cell)) for cell in row))
                 # The second of two columns has room enough; of more, each would break keys, ids and paths.
                 is_narrow = width < TABLE_WIDTH and len(table.columns) != 2
-                natural = console.measure(drawn, options=console.options.update(max_width=ANY_WIDTH)).maximum
-                if is_narrow and natural > width:
+                if is_narrow and not fits(drawn, console, width):
                     console.print(Text("\n".join(_paragraphs(table, width))), soft_wrap=True)
                 else:
                     console.print(drawn)
@@ -92,16 +90,8 @@ def _paragraphs(table: Table, width: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int, indent: str) -> Iterator[str]:
-    """The lines of ``text``, each wrapped at words: an id or a path is there to be pasted, however long."""
     for line in visible_lines(text).split("\n"):
-        yield from textwrap.wrap(
-            line,
-            width,
-            initial_indent=indent,
-            subsequent_indent=f"{indent}  " if indent else "",
-            break_long_words=False,
-            break_on_hyphens=False,
-        ) or [line]
+        yield from wrapped(line, width, indent, f"{indent}  " if indent else "")
 
 
 def _html(table: Table) -> str:

@@ -17,7 +17,7 @@ from aqe_plugin.conf.credentials import HIDDEN, conf_without_secrets, without_cr
 from aqe_plugin.events.json_values import encode
 from aqe_plugin.install.controller import Proposal
 from aqe_plugin.install.journal import Journal, undone
-from aqe_plugin.render.terminal import ANY_WIDTH, drawn_table, hanging, visible
+from aqe_plugin.render.terminal import drawn_table, fits, hanging, visible
 
 _DIGEST_SHOWN = 12
 _HEADER_LINES = 2
@@ -61,7 +61,7 @@ def print_changes(changes: Iterable[Change], console: Console) -> None:
     table, kept = drawn_table("key", "old", "new", "why"), list(map(as_kept, changes))
     for shown in kept:
         table.add_row(*(_cell(text) for text in (shown.key, shown.old, shown.new, shown.why)))
-    if console.measure(table, options=console.options.update(max_width=ANY_WIDTH)).maximum <= console.width:
+    if fits(table, console, console.width):
         console.print(table)
         return
     for shown in kept:

@@ -58,9 +58,21 @@ def hanging(text: str, indent: int, console: Console) -> str:
     if not (console.is_terminal or (_columns() and not console.stderr)) or indent + len(text) <= console.width:
         return text
     width = max(console.width - indent, _LEAST_WRAPPED)
-    return f"\n{' ' * indent}".join(
-        textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [text]
+    return f"\n{' ' * indent}".join(wrapped(text, width))
+
+
+def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """The lines of one line of text, which begin with ``first`` and ``rest``, wrapped at words alone: an id or a path
+    is there to be pasted, however long."""
+    lines = textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
+    return lines or [text]
+
+
+def fits(table: Table, console: Console, width: int) -> bool:
+    """Whether no cell of the table is wrapped in so many columns."""
+    return console.measure(table, options=console.options.update(max_width=ANY_WIDTH)).maximum <= width
 
 
 def visible(text: str) -> str:

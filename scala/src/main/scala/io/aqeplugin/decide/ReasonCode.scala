@@ -86,7 +86,7 @@ object ReasonCode extends DefinedNames[ReasonCode] {
     "the plan already has the maximum number of filters, or of operators in copies of their build sides, all with a lower pass rate"
   )
   val ForeignNode = code("FOREIGN_NODE", Any)(
-    "the join is, or lies above, an operator of an engine that the plugin does not know, so it is left alone"
+    "the join is, or lies above, an operator of another engine, that the plugin does not work with, so it is left alone"
   )
   val RepeatedRequest = code("REPEATED_REQUEST", Filter)("this query already requested the same filter and did not get it")
   val FilterReady = code("FILTER_READY", Any)(

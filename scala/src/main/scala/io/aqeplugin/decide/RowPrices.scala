@@ -25,7 +25,8 @@ private[decide] final class RowPrices(executors: Int, thresholds: Thresholds) {
   /** The access of a check to memory, in a filter of so many bytes. */
   def filterMiss(filterBytes: Double): Double = missed(filterBytes, CoreCacheBytes) * thresholds(CostFilterMissNanosPerRow)
 
-  /** All rows that are sorted, in partitions of equal size: by comparing rows, or as numbers, which Spark does in one pass for each byte. */
+  /** All rows that are sorted, in partitions of equal size: by comparing rows, or as numbers, which Spark does in one pass for each byte.
+    */
   def sorted(rows: Double, partitions: Double, byRow: Boolean): Double = {
     val steps = math.max(0.0, math.log(math.max(1.0, rows / partitions)) / Log2)
     rows * (if (byRow) steps else math.min(steps, StepsOfNumber)) * thresholds(CostSortNanosPerComparison)

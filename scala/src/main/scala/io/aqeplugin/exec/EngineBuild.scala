@@ -10,8 +10,8 @@ import org.apache.spark.util.sketch.BloomFilter
 
 import io.aqeplugin.filters.{CodeRange, CodeTable, ColumnExtremes, EmptySet, ExactSet, ExtremesCollector, JavaBytes}
 
-/** Finds what an engine checks of the keys of a finished build side, in one pass over its rows: a Bloom filter of Spark's over their hashes, the range of
-  * each column, and the values of a single column while they are few.
+/** Finds what an engine checks of the keys of a finished build side, in one pass over its rows: a Bloom filter of Spark's over their
+  * hashes, the range of each column, and the values of a single column while they are few.
   *
   * @param bits
   *   of the Bloom filter
@@ -29,8 +29,18 @@ private[exec] final case class EngineBuild(keys: Seq[Expression], output: Seq[At
     val tasks = SparkBridge.taskSlots(rows.sparkContext).max(1).min(MostTasks)
     val fewer = if (rows.getNumPartitions > tasks) rows.coalesce(tasks) else rows
     val parts = fewer.mapPartitions(part => Iterator.single(JavaBytes.write(ofRows(part), bits / java.lang.Byte.SIZE)))
-    val found = parts.sparkContext.runJob(parts, (part: Iterator[Array[Byte]]) => part.next()).iterator.map(JavaBytes.read[Found])
-    found.foldLeft(ofRows(Iterator.empty))(merged)
+    merged(parts.sparkContext.runJob(parts, (part: Iterator[Array[Byte]]) => part.next()).iterator.map(JavaBytes.read[Found]))
+  }
+
+  private def merged(parts: Iterator[Found]): Found = {
+    val none = ofRows(Iterator.empty)
+    val filter = BloomFilter.readFrom(none.filter)
+    val others = parts.foldLeft(none) { (one, other) =>
+      val _ = filter.mergeInPlace(BloomFilter.readFrom(other.filter))
+      val values = for (a <- one.values; b <- other.values; both = (a ++ b).distinct if both.length <= ColumnKeys.MaxValues) yield both
+      Found(one.filter, one.extremes.merge(other.extremes), values)
+    }
+    others.copy(filter = stored(filter))
   }
 
   /** The keys of rows, none of which is kept. */
@@ -57,7 +67,8 @@ private[exec] final case class EngineBuild(keys: Seq[Expression], output: Seq[At
 
 private[exec] object EngineBuild {
 
-  /** A larger Bloom filter is none: each task of the scan has a copy or two, outside of all budgets. Spark's own filter has this limit too. */
+  /** A larger Bloom filter is none: each task of the scan has a copy or two, outside of all budgets. Spark's own filter has this limit too.
+    */
   val MaxBytes: Long = 8L << 20
 
   /** The driver gets a Bloom filter of each. */
@@ -79,15 +90,6 @@ private[exec] object EngineBuild {
     }
 
     private def range(i: Int): Option[CodeRange] = Option.when(extremes.rows > 0)(CodeRange(extremes.least(i), extremes.greatest(i)))
-  }
-
-  private def merged(one: Found, other: Found): Found = {
-    val values = for (a <- one.values; b <- other.values; both = (a ++ b).distinct if both.length <= ColumnKeys.MaxValues) yield both
-    Found(
-      stored(BloomFilter.readFrom(one.filter).mergeInPlace(BloomFilter.readFrom(other.filter))),
-      one.extremes.merge(other.extremes),
-      values
-    )
   }
 
   private def stored(filter: BloomFilter): Array[Byte] = {

@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.aqeplugin.Relations
-import org.apache.spark.util.sketch.BloomFilter
 import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, QueryStageExec, ShuffleQueryStageExec, TableCacheQueryStageExec}
+import org.apache.spark.util.sketch.BloomFilter
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide.{Reason, ReasonCode}
@@ -15,8 +15,8 @@ import io.aqeplugin.observe.RowWidth
 import io.aqeplugin.sketch.KeySummary
 
 /** Builds a filter from the output of a finished build stage: from the keys that a [[KeySketchExec]] kept while the stage ran, if they are
-  * few enough; else with a job over the partitions of the shuffle or of the cached table, whose parts [[MergeTree]] merges, or in a loop on the driver for a small
-  * relation that is broadcast anyway.
+  * few enough; else with a job over the partitions of the shuffle or of the cached table, whose parts [[MergeTree]] merges, or in a loop on
+  * the driver for a small relation that is broadcast anyway.
   *
   * @param bounds
   *   how the keys bound the values that pass; none if the keys themselves pass
@@ -133,8 +133,8 @@ private[exec] final class FilterBuild(
   private def rowsOf(stage: BroadcastQueryStageExec, mostBytes: Long): Either[Reason, Iterator[InternalRow]] =
     readable(stage, mostBytes).flatMap(found => Relations.rows(Relations.of(found)))
 
-  /** The relation, unless it is too large for the driver, which has to read it back as objects. Rows are counted because a relation reports the 64 MiB of
-    * a page, however little it holds.
+  /** The relation, unless it is too large for the driver, which has to read it back as objects. Rows are counted because a relation reports
+    * the 64 MiB of a page, however little it holds.
     */
   private def readable(stage: BroadcastQueryStageExec, mostBytes: Long): Either[Reason, BroadcastQueryStageExec] = {
     val bytes = stageRows(stage).toDouble * RowWidth.ofRow(stage.output)

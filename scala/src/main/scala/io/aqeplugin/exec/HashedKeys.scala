@@ -7,8 +7,8 @@ import org.apache.spark.sql.types.{BinaryType, LongType}
 
 import io.aqeplugin.observe.KeyKind
 
-/** Keys in the form that an engine checks: Spark's own Bloom filter over their hashes, as the result of a scalar subquery that has run. So its bytes stand
-  * in no plan's text and no event, and a task gets them with its stage.
+/** Keys in the form that an engine checks: Spark's own Bloom filter over their hashes, as the result of a scalar subquery that has run. So
+  * its bytes stand in no plan's text and no event, and a task gets them with its stage.
   *
   * @param value
   *   the bytes as an expression; the same one in every plan, so that equal scans stay equal

@@ -19,8 +19,8 @@ private[exec] object RangeBuild {
     *   any failure of the job
     */
   def ofShuffle(child: SparkPlan, keys: Seq[Expression]): ColumnExtremes = {
-    val columns = KeyColumn.of(keys, child.output)
-    val parts = child.execute().mapPartitions(rows => Iterator.single(JavaBytes.write(extremes(rows, columns))))
+    val coder = KeyCoder(keys, child.output)
+    val parts = child.execute().mapPartitions(rows => Iterator.single(JavaBytes.write(extremes(rows, coder))))
     val found = parts.sparkContext.runJob(parts, (part: Iterator[Array[Byte]]) => part.next()).map(JavaBytes.read[ColumnExtremes])
     found.foldLeft(ColumnExtremes.none(keys.size))(_.merge(_))
   }
@@ -28,22 +28,20 @@ private[exec] object RangeBuild {
   /** The extremes of a finished broadcast. Its rows are read once, for the decision and the filter together. */
   def ofRelation(stage: BroadcastQueryStageExec, keys: Seq[Expression]): Either[Reason, ColumnExtremes] =
     BuildRecord.extremes(stage, keys) {
-      Relations.everyRow(Relations.of(stage)).map(extremes(_, KeyColumn.of(keys, stage.output)))
+      Relations.everyRow(Relations.of(stage)).map(extremes(_, KeyCoder(keys, stage.output)))
     }
 
   /** A row with a null has no partner: a comparison with a null is not true. */
-  private def extremes(rows: Iterator[InternalRow], columns: Array[KeyColumn]): ColumnExtremes = {
-    val collector = new ExtremesCollector(columns.length)
-    val codes = new Array[Long](columns.length)
+  private def extremes(rows: Iterator[InternalRow], coder: KeyCoder): ColumnExtremes = {
+    val codes = new Array[Long](coder.areValues.size)
+    val collector = new ExtremesCollector(codes.length)
     // This loop runs once per row of the build side.
     while (rows.hasNext) {
       val row = rows.next()
-      var i = 0
-      while (i < columns.length && !columns(i).isNull(row)) {
-        codes(i) = columns(i).code(row)
-        i += 1
+      if (!coder.hasNull(row)) {
+        coder.codes(row, codes)
+        collector.add(codes)
       }
-      if (i == columns.length) collector.add(codes)
     }
     collector.result
   }

@@ -98,29 +98,15 @@ case class RuntimeFilterExec(
     val label = labels(i)
     val unit = units.find(_.contains(i)).getOrElse(i to i)
     // The rows of a union are counted once, for its first filter.
-    val (kind, reason, filterBytes, buildMillis, keys) = run.filters(i) match {
-      case Right(Right(built)) =>
-        val others = unit.map(run.filters).collectFirst { case Right(Left(reason)) => reason }
-        (others.fold(built.kind)(_ => FilterOutcome.PassAll), others, built.sizeBytes, built.buildMillis, built.rows)
-      case Right(Left(reason)) => (FilterOutcome.PassAll, Some(reason), 0L, 0L, 0L)
-      case Left(_)             => (FilterOutcome.Missing, None, 0L, 0L, 0L)
-    }
-    FilterOutcome(
-      label.filterId,
-      label.joinId,
-      label.table,
-      label.columns,
-      kind,
-      reason,
-      counted(s"filter${i}RowsIn"),
-      counted(s"filter${i}RowsOut"),
-      counted(s"filter${i}RowsUnchecked"),
-      filterBytes,
-      buildMillis,
-      run.waitMillis,
-      keys,
+    val alone = label.outcome(run.filters(i).toOption, run.waitMillis).copy(
+      rowsIn = counted(s"filter${i}RowsIn"),
+      rowsOut = counted(s"filter${i}RowsOut"),
+      rowsUnchecked = counted(s"filter${i}RowsUnchecked"),
       anyOf = if (unit.size > 1) labels(unit.head).filterId else ""
     )
+    // Without one of the others, every row passes this one too.
+    val others = if (alone.passesAll) None else unit.map(run.filters).collectFirst { case Right(Left(reason)) => reason }
+    others.fold(alone)(why => alone.copy(kind = FilterOutcome.PassAll, reason = Some(why)))
   }
 
   override protected def doExecute(): RDD[InternalRow] = {
@@ -271,5 +257,30 @@ object RuntimeFilterExec {
   *   a short form of the decision
   */
 final case class FilterLabel(filterId: String, joinId: String, table: String, columns: Seq[String], why: String) {
+
+  /** The outcome of the filter without rows.
+    *
+    * @param found
+    *   the filter, or why there is none; none if it was not found
+    */
+  def outcome(found: Option[Either[Reason, FilterSummary]], waitMillis: Long): FilterOutcome = {
+    val built = found.flatMap(_.toOption)
+    FilterOutcome(
+      filterId,
+      joinId,
+      table,
+      columns,
+      built.fold(found.fold(FilterOutcome.Missing)(_ => FilterOutcome.PassAll))(_.kind),
+      found.flatMap(_.left.toOption),
+      rowsIn = 0,
+      rowsOut = 0,
+      rowsUnchecked = 0,
+      built.fold(0L)(_.sizeBytes),
+      built.fold(0L)(_.buildMillis),
+      waitMillis,
+      built.fold(0L)(_.rows)
+    )
+  }
+
   override def toString: String = s"$table(${columns.mkString(", ")}) by $joinId: $why"
 }

@@ -7,8 +7,8 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.DataType
 
-/** An engine that carries out operators of Spark's plans on its own, below the same SQL: what the plugin must know of it. Nothing of it is linked, as its
-  * jar may be missing.
+/** An engine that carries out operators of Spark's plans on its own, below the same SQL: what the plugin must know of it. Nothing of it is
+  * linked, as its jar may be missing.
   */
 trait Engine {
 
@@ -42,8 +42,8 @@ object Engines {
   /** Those that the plugin works with. */
   val All: Seq[Engine] = Seq(Comet)
 
-  /** The engine that carries out the queries of a session: one whose rules stand between the plugin's. One whose rules come before them all has changed
-    * the plan by then.
+  /** The engine that carries out the queries of a session: one whose rules stand between the plugin's. One whose rules come before them all
+    * has changed the plan by then.
     */
   def behind(session: SparkSession, conf: SQLConf): Option[Engine] = {
     val rules = SparkBridge.queryStagePrepRules(session).map(_.getClass.getName)

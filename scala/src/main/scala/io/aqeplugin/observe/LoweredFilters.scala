@@ -48,17 +48,14 @@ object LoweredFilters {
   }
 
   /** The filters that a plan of Spark's operators begins with, and the scan below them. */
-  def of(plan: SparkPlan): Option[(LoweredFilters, SparkPlan)] = {
-    val conditions = Iterator.iterate(
-      Option(plan).filter(below(_).isDefined)
-    )(_.flatMap(below).filter(below(_).isDefined)).takeWhile(_.isDefined).flatten.toSeq
-    conditions.lastOption.flatMap(below).map { scan =>
-      val steps = conditions.flatMap(node =>
-        node.getTagValue(Tag).zip(below(node)).map { case (filters, child) => Step(filters, rows(child), rows(node)) }
-      )
-      (new LoweredFilters(steps.reverse), scan)
+  def of(plan: SparkPlan): Option[(LoweredFilters, SparkPlan)] =
+    // Asked of every operator of a plan.
+    if (below(plan).isEmpty) None
+    else {
+      val conditions = Iterator.unfold(plan)(node => below(node).map(child => ((node, child), child))).toSeq
+      val steps = conditions.flatMap { case (node, child) => node.getTagValue(Tag).map(Step(_, rows(child), rows(node))) }
+      Some((new LoweredFilters(steps.reverse), conditions.last._2))
     }
-  }
 
   private def rows(plan: SparkPlan): Long =
     plan.metrics.get("numOutputRows").map(_.value.max(0L)).getOrElse(if (plan.children.size == 1) rows(plan.children.head) else 0L)

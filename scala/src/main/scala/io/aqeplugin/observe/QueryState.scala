@@ -74,8 +74,8 @@ final class QueryState(val executionId: Long) {
     first
   }
 
-  /** The name of a join, under which everything else here and in events is kept. Equal joins of several plans of the query have one name, so
-    * that they have one estimate and one decision, and the exchanges below them stay equal.
+  /** The name of a join, under which everything else here and in events is kept. Equal joins of several plans of the query have one name,
+    * so that they have one estimate and one decision, and the exchanges below them stay equal.
     */
   def nameOf(join: JoinId): String = names.of(firstOf(join))
 
@@ -192,7 +192,8 @@ final class QueryState(val executionId: Long) {
   def sampleOf(joinId: String, buildSide: Side, columns: Option[Seq[ExprId]]): Option[ProbeSample] =
     joins(joinId).samples.find(taken => taken.isOf(buildSide, columns.getOrElse(taken.columns))).flatMap(_.sample)
 
-  /** The share of the rows of a join's scans that the filters of the other decided joins leave: of those at least as selective as its own. */
+  /** The share of the rows of a join's scans that the filters of the other decided joins leave: of those at least as selective as its own.
+    */
   def leftByFilters(joinId: String, passRate: Double): Double = {
     val others = joins.all.filter { case (id, _) => id != joinId }.map(_._2)
     val filters = others.flatMap(life => life.decision.filter(made => made.buildFilter && made.passRate <= passRate).map(life -> _))
@@ -211,8 +212,8 @@ final class QueryState(val executionId: Long) {
   /** The joins whose filters may go into an exchange that several plans of the query run once; none as long as any may. */
   def allowedOn(exchange: AnyRef): Option[Set[String]] = Option(agreed.get(exchange))
 
-  /** The joins whose filters go into such an exchange: at most those of the plan that asked first, and once the filters of a plan are settled,
-    * at most those.
+  /** The joins whose filters go into such an exchange: at most those of the plan that asked first, and once the filters of a plan are
+    * settled, at most those.
     *
     * @param exchange
     *   equal for the exchange in all plans
@@ -229,16 +230,16 @@ final class QueryState(val executionId: Long) {
   /** Whether a filter is held back once more. */
   def mayHold(hold: QueryState.Hold): Boolean = holds.merge(hold, 1, _ + _) <= QueryState.MostHolds
 
-  /** Whether a plan may wait once more for a join's filter that an engine checks. Each plan waits anew, and is followed by another when the filter is built;
-    * if that is never seen, planning would not end.
+  /** Whether a plan may wait once more for a join's filter that an engine checks. Each plan waits anew, and is followed by another when the
+    * filter is built; if that is never seen, planning would not end.
     */
   def mayWait(joinId: String): Boolean = waits.merge(joinId, 1, _ + _) <= QueryState.MostWaits
 
   /** Notes what built a filter, for plans that need an equal one: AQE does not show them a stage that another plan of the query has run. */
   def noteBuild(canonical: SparkPlan, builder: SparkPlan): Unit = { val _ = builds.put(canonical, builder) }
 
-  /** What has built a filter that is equal to one with this canonical form. */
-  def buildOf(canonical: SparkPlan): Option[SparkPlan] = Option(builds.get(canonical))
+  /** What has built filters by now, by the canonical form of all that is equal to it. */
+  def buildsNow: Map[SparkPlan, SparkPlan] = builds.asScala.toMap
 
   def noteFilter(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.noteFilter(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)

@@ -1,14 +1,12 @@
 package io.aqeplugin.place
 
-import scala.collection.mutable
-
 import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, IsNotNull, Literal, Or}
 import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.exchange.Exchange
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.exec.{FilterSummary, RuntimeFilterExchangeExec}
-import io.aqeplugin.observe.{Engine, FilterOutcome, LoweredFilters, QueryState}
+import io.aqeplugin.observe.{Engine, LoweredFilters, QueryState}
 import io.aqeplugin.storage.ScanAdapter
 
 /** The second form of a filter: conditions that an engine carries out, in place of an operator that it does not know.
@@ -19,16 +17,13 @@ import io.aqeplugin.storage.ScanAdapter
 final class EngineForm(engine: Engine, waitMillis: Long, state: QueryState) {
   import EngineForm._
 
+  // A filter that is finished meanwhile is not used for one copy of a scan alone.
+  private val builds = state.buildsNow
+
   /** The result of an equal filter that another plan of the query has built. */
-  def builtElsewhere(request: FilterRequest): Option[Either[Reason, FilterSummary]] =
-    asked.getOrElseUpdate(EnginePlaces.canonical(request), builtBefore(request))
-
-  // Copies of a scan that Spark runs once are made alike though a filter is finished meanwhile.
-  private val asked = mutable.Map.empty[SparkPlan, Option[Either[Reason, FilterSummary]]]
-
-  private def builtBefore(request: FilterRequest): Option[Either[Reason, FilterSummary]] = request.source match {
-    case _: Exchange =>
-      state.buildOf(EnginePlaces.canonical(request)).collect { case built: RuntimeFilterExchangeExec => built }.flatMap(_.result)
+  def builtElsewhere(request: FilterRequest): Option[Either[Reason, FilterSummary]] = request.source match {
+    case _: Exchange if builds.nonEmpty =>
+      builds.get(EnginePlaces.canonical(request)).collect { case built: RuntimeFilterExchangeExec => built }.flatMap(_.result)
     case _ => None
   }
 
@@ -49,7 +44,10 @@ final class EngineForm(engine: Engine, waitMillis: Long, state: QueryState) {
         val all = members.collectFirst { case (_, Left(reason)) => reason }
         LoweredFilters.mark(
           FilterExec(all.fold(condition)(_ => hasKey(members.head._1)), below),
-          members.map { case (placement, result) => outcome(placement, all.toLeft(()).flatMap(_ => result.map(_._2)), members.map(_._1)) }
+          members.map { case (placement, result) =>
+            val anyOf = if (members.size > 1) members.head._1.label.filterId else ""
+            placement.label.outcome(Some(all.toLeft(()).flatMap(_ => result.map(_._2))), waitMillis).copy(anyOf = anyOf)
+          }
         )
       }
 
@@ -67,26 +65,6 @@ final class EngineForm(engine: Engine, waitMillis: Long, state: QueryState) {
 
   // A row without a key has no partner.
   private def hasKey(placement: Placement): Expression = columnsOf(placement).map(IsNotNull(_)).reduce[Expression](And(_, _))
-
-  private def outcome(placement: Placement, built: Either[Reason, FilterSummary], union: Seq[Placement]): FilterOutcome = {
-    val label = placement.label
-    FilterOutcome(
-      label.filterId,
-      label.joinId,
-      label.table,
-      label.columns,
-      built.fold(_ => FilterOutcome.PassAll, _.kind),
-      built.left.toOption,
-      rowsIn = 0,
-      rowsOut = 0,
-      rowsUnchecked = 0,
-      built.fold(_ => 0L, _.sizeBytes),
-      built.fold(_ => 0L, _.buildMillis),
-      waitMillis,
-      built.fold(_ => 0L, _.rows),
-      anyOf = if (union.size > 1) union.head.label.filterId else ""
-    )
-  }
 }
 
 object EngineForm {

@@ -8,9 +8,9 @@ import org.apache.spark.sql.execution.exchange.Exchange
 import io.aqeplugin.exec.{RuntimeFilterExchangeExec, RuntimeFilterExec}
 import io.aqeplugin.observe.{ByIdentity, Engines, LoweredFilters, QueryState}
 
-/** Where filters wait in a plan that an engine carries out. An operator that it does not know would cut off what it runs above, broadcasts of other build
-  * sides among it, which have started by the time the filters are there. So conditions that it knows hold the places while it takes the plan over, and
-  * what waits is put on them afterwards.
+/** Where filters wait in a plan that an engine carries out. An operator that it does not know would cut off what it runs above, broadcasts
+  * of other build sides among it, which have started by the time the filters are there. So conditions that it knows hold the places while
+  * it takes the plan over, and what waits is put on them afterwards.
   */
 object EnginePlaces {
 
@@ -49,10 +49,11 @@ object EnginePlaces {
   def canonical(request: FilterRequest): SparkPlan =
     RuntimeFilterExchangeExec.canonical(request.sourceKeys, request.source, request.bounds)
 
-  /** What waits in a plan that the engine has taken over: each place with the operator that holds it now, whose filters come from the exchanges that there
-    * are now.
+  /** What waits in a plan that the engine has taken over: each place with the operator that holds it now, whose filters come from the
+    * exchanges that there are now.
     */
   def taken(plan: SparkPlan, state: QueryState): Seq[Waiting] = {
+    val builds = state.buildsNow
     val nodes = plan.collect { case node => node -> ofSpark(node) }
     val sources = ByIdentity.of(nodes.flatMap { case (node, spark) => spark.getTagValue(SourceTag).map(_ -> node) })
     for ((node, spark) <- nodes; waiting <- spark.getTagValue(WaitingTag))
@@ -63,9 +64,13 @@ object EnginePlaces {
         }
         source.map { found =>
           val now = one.request.copy(source = found, target = one.request.target.copy(node = node))
-          // Built for another plan of the query; the next one has it by the exchange that the engine has not taken over. One whose rows are filtered
-          // is not known by that: others with other filters are equal to it.
-          if (!isFiltered(found)) state.buildOf(canonical(now)).foreach(state.noteBuild(canonical(one.request), _))
+          // Built for another plan of the query; the next one has it by the exchange that the engine has not taken over. One whose rows are
+          // filtered is not known by that: others with other filters are equal to it.
+          one.request.source match {
+            case _: Exchange if builds.nonEmpty && !isFiltered(found) =>
+              builds.get(canonical(now)).foreach(state.noteBuild(canonical(one.request), _))
+            case _ =>
+          }
           one.copy(request = now)
         }
       })

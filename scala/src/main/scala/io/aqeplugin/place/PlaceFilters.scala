@@ -8,8 +8,8 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanLike
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
 
-import io.aqeplugin.exec._
 import io.aqeplugin.decide.Reason
+import io.aqeplugin.exec._
 import io.aqeplugin.observe.{ByIdentity, JoinKey, LoweredFilters, QueryState, TableStatistics}
 import io.aqeplugin.storage.ScanAdapter
 
@@ -118,7 +118,8 @@ final class PlaceFilters(
     RuntimeFilterExec(pruned, requests.map(_.target.keys), sources, here.map(_.label), pauses, clock, unions)
   }
 
-  /** The build side with its filters. A stage that has started is read as it is, also where another join's filter is to be put on its rows. */
+  /** The build side with its filters. A stage that has started is read as it is, also where another join's filter is to be put on its rows.
+    */
   private def sourceOf(request: FilterRequest): SparkPlan = request.source match {
     case stage: QueryStageExec => stage
     case exchange              => apply(exchange)
@@ -148,8 +149,8 @@ final class PlaceFilters(
     case other                                                 => other.children.forall(isReady)
   }
 
-  /** What the reader of a scan is told of the keys that pass one filter, or one of several; none unless all are built. Where groups must stay
-    * whole, the reader may leave out only rows that the filter drops too.
+  /** What the reader of a scan is told of the keys that pass one filter, or one of several; none unless all are built. Where groups must
+    * stay whole, the reader may leave out only rows that the filter drops too.
     */
   private def known(filter: Seq[Placement]): Option[FilterSummary] = if (filter.exists(_.isOfSeveralPlans)) None
   else {
@@ -193,7 +194,9 @@ object PlaceFilters {
     linked(RuntimeFilterExchangeExec(keys, build, limits, placement.label.joinId, bounds), keys.map(JoinKey.columnOf))
   }
 
-  /** A stage that ends after that of a filter, whereupon AQE plans again: where an engine runs the scan, the filter is put into the plan before that starts. */
+  /** A stage that ends after that of a filter, whereupon AQE plans again: where an engine runs the scan, the filter is put into the plan
+    * before that starts.
+    */
   private def gate(filter: SparkPlan): SparkPlan = linked(WaitClockExec(System.nanoTime(), filter), Nil)
 
   private def clock(atNanos: Long): SparkPlan = linked(WaitClockExec(atNanos), Nil)

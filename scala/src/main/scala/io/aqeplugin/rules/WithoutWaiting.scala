@@ -5,8 +5,8 @@ import org.apache.spark.sql.execution.SparkPlan
 
 import io.aqeplugin.exec.RuntimeFilterExec
 
-/** Takes what waits out of a stage that begins and that an engine runs, where AQE has kept an earlier plan: the engine's operators take no rows from it,
-  * and are as they were before it was put between them.
+/** Takes what waits out of a stage that begins and that an engine runs, where AQE has kept an earlier plan: the engine's operators take no
+  * rows from it, and are as they were before it was put between them.
   */
 final case class WithoutWaiting(session: SparkSession) extends SafeRule[SparkPlan](session) {
 

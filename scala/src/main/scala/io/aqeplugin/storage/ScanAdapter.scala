@@ -40,7 +40,8 @@ object ScanAdapter {
     }
   }
 
-  /** What a row of these columns fulfils if each has a value of the built keys: ordinary conditions, with no more than `mostListed` values of a column.
+  /** What a row of these columns fulfils if each has a value of the built keys: ordinary conditions, with no more than `mostListed` values
+    * of a column.
     */
   def conditions(columns: Seq[Attribute], built: FilterSummary, mostListed: Int): Seq[Expression] =
     columns.zip(built.columns).flatMap { case (column, values) =>
@@ -70,7 +71,8 @@ object ScanAdapter {
     case computed          => PartitionKeys.canCompute(scan, computed)
   }
 
-  /** A condition that all rows up to `bound` in the order of `column` fulfil, for the reader of the scan; none if its format cannot use it. */
+  /** A condition that all rows up to `bound` in the order of `column` fulfil, for the reader of the scan; none if its format cannot use it.
+    */
   def upTo(scan: FileSourceScanExec, column: Attribute, bound: Long, descending: Boolean, nullsFirst: Boolean): Option[Expression] =
     KnownKeys.kept(bound, column.dataType).filter(_ => ParquetKeys.checksTypes(scan, column) && !PartitionRange.isPartition(scan, column))
       .map { last =>

@@ -47,7 +47,8 @@ object SparkBridge {
   /** Whether an RDD gives the same rows in the same order every time it is computed. */
   def isDeterminate(rdd: RDD[_]): Boolean = rdd.outputDeterministicLevel == DeterministicLevel.DETERMINATE
 
-  /** Whether a map task of the shuffle that runs again may give other rows. An engine's own exchange is asked by what it gives its readers. */
+  /** Whether a map task of the shuffle that runs again may give other rows. An engine's own exchange is asked by what it gives its readers.
+    */
   def isIndeterminate(shuffle: ShuffleExchangeLike): Boolean =
     (shuffle match {
       case exchange: ShuffleExchangeExec => exchange.shuffleDependency.rdd
