@@ -1,8 +1,9 @@
 package io.aqeplugin.observe
 
+import org.apache.spark.sql.catalyst.plans.logical.{EmptyRelation, LogicalPlan}
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
-import org.apache.spark.sql.execution.{FilterExec, ReusedSubqueryExec, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, ExchangeQueryStageExec, QueryStageExec}
+import org.apache.spark.sql.execution.{EmptyRelationExec, FilterExec, ReusedSubqueryExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, ExchangeQueryStageExec, LogicalQueryStage, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 
 /** The filters on one scan as ordinary conditions, one [[FilterExec]] for each, which an engine carries out.
@@ -53,12 +54,11 @@ object LoweredFilters {
     if (below(plan).isEmpty) None
     else {
       val conditions = Iterator.unfold(plan)(node => below(node).map(child => ((node, child), child))).toSeq
-      val steps = conditions.flatMap { case (node, child) => node.getTagValue(Tag).map(Step(_, rows(child), rows(node))) }
+      val steps = conditions.flatMap { case (node, child) =>
+        node.getTagValue(Tag).map(Step(_, StagePlan.rows(child), StagePlan.rows(node)))
+      }
       Some((new LoweredFilters(steps.reverse), conditions.last._2))
     }
-
-  private def rows(plan: SparkPlan): Long =
-    plan.metrics.get("numOutputRows").map(_.value.max(0L)).getOrElse(if (plan.children.size == 1) rows(plan.children.head) else 0L)
 
   /** All that have run in an executed plan, its subqueries included. What Spark ran once and used twice counts once. */
   def ran(plan: SparkPlan): Seq[LoweredFilters] = in(StagePlan.ofSpark(plan))
@@ -69,7 +69,14 @@ object LoweredFilters {
     case stage: ExchangeQueryStageExec if !stage.isMaterialized => Nil
     case stage: QueryStageExec                                  => in(StagePlan.of(stage))
     case _: ReusedExchangeExec | _: ReusedSubqueryExec          => Nil
+    case EmptyRelationExec(logical)                             => before(logical)
     case other                                                  =>
       of(other).fold(other.children.flatMap(in)) { case (filters, scan) => filters +: in(scan) } ++ other.subqueries.flatMap(ran)
   }
+
+  /** Of the stages that a plan had before Spark found that it gives no row. */
+  private def before(logical: LogicalPlan): Seq[LoweredFilters] = logical.collect {
+    case LogicalQueryStage(_, stage) => in(stage)
+    case EmptyRelation(earlier)      => before(earlier)
+  }.flatten
 }

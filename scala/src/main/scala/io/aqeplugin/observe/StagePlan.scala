@@ -22,6 +22,15 @@ object StagePlan {
     seen.plan
   }
 
+  /** The rows that one of these operators, or the one below it, gave; 0 where nothing counted them. */
+  def rows(plan: SparkPlan): Long = {
+    def ofSpark = Option(plan.session).flatMap(_ => plan.metrics.get(Rows)).map(_.value)
+    val counted = plan.getTagValue(RowsTag).fold(ofSpark)(now => Some(now().getOrElse(0L)))
+    counted.fold(if (plan.children.size == 1) rows(plan.children.head) else 0L)(_.max(0L))
+  }
+
+  private val Rows = "numOutputRows"
+  private val RowsTag = TreeNodeTag[() => Option[Long]]("aqe_plugin_rows_of_engine")
   private val Tag = TreeNodeTag[Seen]("aqe_plugin_stage_plan")
 
   /** A plan with Spark's operators in place of an engine's, and what these have counted; the plan itself if it has none. */
@@ -59,7 +68,8 @@ object StagePlan {
       engine.original(operator).filter(_.children.size == children.size) match {
         case Some(spark) =>
           val found = replaced(spark, children)
-          // An operator that was made outside a session can have no metrics.
+          found.setTagValue(RowsTag, () => engine.counted(operator, Rows))
+          // While its application ends, an operator is of no session, and can have no metrics.
           if (Option(found.session).isDefined) counts ++= found.metrics.map { case (name, metric) =>
             metric -> (() => engine.counted(operator, name))
           }

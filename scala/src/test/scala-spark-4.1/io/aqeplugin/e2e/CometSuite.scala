@@ -127,6 +127,14 @@ class CometSuite extends AnyFunSuite with CometSession {
     assert(plan.contains("might_contain") && !plan.contains("1791"), plan)
   }
 
+  test("a filter that drops every row says so") {
+    table("even", "SELECT id % 450 * 2 AS k, id AS v FROM range(20000)")
+    table("odd", "SELECT id * 80 + 1 AS dk FROM range(10)")
+    val result = sameRows(spark.sql("SELECT v FROM even JOIN odd ON k = dk"))
+    val ofEven = outcomes(result).filter(_.get("table").textValue.contains("even"))
+    assert(ofEven.map(_.get("rowsOut").asLong) == Seq(0L) && ofEven.head.get("rowsIn").asLong > 0, result.plan)
+  }
+
   test("a key that Comet does not hash as Spark does gets no filter, with the reason") {
     val result =
       sameRows(spark.sql("SELECT v FROM (SELECT CAST(k AS decimal(9, 2)) AS d, v FROM fact) JOIN price ON d = amount WHERE kind < 3"))
