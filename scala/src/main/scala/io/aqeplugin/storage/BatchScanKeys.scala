@@ -32,13 +32,14 @@ private[storage] object BatchScanKeys extends KeyedFormat {
   }
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
-    case batch: BatchScanExec
-        if filters(batch, keys.column) && IcebergColumns.hasOneMeaning(batch.scan, keys.column.name) && isAlone(batch) =>
-      keys.isListedAtRunTime.map { filter =>
-        KeyedFormat.linked(batch, ThisSparkLine.withRuntimeFilters(batch, batch.runtimeFilters :+ filter))
-      }
-    case _ => None
+    case batch: BatchScanExec => asked(batch, keys).filter(_ => isAlone(batch))
+    case _                    => None
   }
+
+  /** The scan, if nobody else has its source, with the keys as a runtime filter. */
+  def asked(batch: BatchScanExec, keys: KnownKeys): Option[BatchScanExec] =
+    keys.isListedAtRunTime.filter(_ => filters(batch, keys.column) && IcebergColumns.hasOneMeaning(batch.scan, keys.column.name))
+      .map(filter => KeyedFormat.linked(batch, ThisSparkLine.withRuntimeFilters(batch, batch.runtimeFilters :+ filter)))
 
   // Cached tables are not in the plan of the query, so the scans below them get no keys.
   private def isAlone(scan: BatchScanExec): Boolean =

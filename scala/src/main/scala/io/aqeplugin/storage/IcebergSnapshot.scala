@@ -25,13 +25,7 @@ private[storage] final case class IcebergSnapshot(table: AnyRef, id: Long, summa
     import IcebergMembers._
     val scan = interface(table, "TableScan").getMethod("useSnapshot", java.lang.Long.TYPE)
       .invoke(publicly(table, "Table", "newScan"), java.lang.Long.valueOf(id))
-    val tasks = publicly(publicly(scan, "Scan", "includeColumnStats"), "Scan", "planFiles")
-    tasks match {
-      case found: java.lang.Iterable[_] with AutoCloseable =>
-        try found.asScala.iterator.collect { case task: AnyRef => publicly(task, "ContentScanTask", "file") }.foreach(read)
-        finally found.close()
-      case _ =>
-    }
+    eachTask(publicly(scan, "Scan", "includeColumnStats"))(task => read(publicly(task, "ContentScanTask", "file")))
   }
 }
 

@@ -75,8 +75,10 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
   /** All keys, if a reader of files may get a list of them. Many of them, and those of one column of several, must not be known to leave out nothing. */
   def listed(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Seq[Literal]] =
     keys.literals.filter(_.size <= keys.inListMaxKeys).filter { values =>
-      (keys.isWholeKey && values.size <= AlwaysListed) || leavesOutEnough(scan, keys, tables) || areIndexed(scan, keys, tables)
+      areAlwaysListed(keys, values) || leavesOutEnough(scan, keys, tables) || areIndexed(scan, keys, tables)
     }
+
+  def areAlwaysListed(keys: KnownKeys, values: Seq[Any]): Boolean = keys.isWholeKey && values.size <= AlwaysListed
 
   /** Whether row groups may lack the keys although they lie in their ranges, and can tell. Where each dictionary has a good part of the column's values,
     * hardly one lacks all keys.
@@ -98,14 +100,14 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
   /** Whether the ranges of the keys leave out a part of the column's range that is worth a check, as far as that is known. Texts have no share of a
     * range, so they must leave out row groups of which it is known.
     */
-  def leavesOutEnough(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
+  def leavesOutEnough(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Boolean =
     if (keys.areTexts) leavesOutGroups(scan, keys, tables) else leavesOutValues(scan, keys, tables)
 
-  private def leavesOutGroups(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
+  private def leavesOutGroups(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Boolean =
     tables.of(scan).flatMap(_.textBounds.get(keys.column.name))
       .exists(groups => keys.built.texts.isDefined && TextBounds.shareLeftOut(groups, keys.built.textRanges) >= MinShareLeftOut)
 
-  private def leavesOutValues(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
+  private def leavesOutValues(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Boolean =
     tables.of(scan).flatMap(_.ranges.get(keys.column.name)).forall { case (first, last) =>
       val covered = keys.built.ranges.map { case (low, high) =>
         math.max(0.0, math.min(last, high).toDouble - math.max(first, low).toDouble + 1)

@@ -7,6 +7,7 @@ import org.apache.spark.SparkConf
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.JoinStrategyHint
 import org.apache.spark.sql.catalyst.plans.physical.{ClusteredDistribution, Distribution, SinglePartition}
+import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation
@@ -77,6 +78,9 @@ trait SparkLineApi {
 
   /** The same scan with `filters` as its runtime filters. */
   def withRuntimeFilters(scan: BatchScanExec, filters: Seq[Expression]): BatchScanExec = scan.copy(runtimeFilters = filters)
+
+  /** The same scan of another source. */
+  def withSource(scan: BatchScanExec, source: Scan): BatchScanExec = scan.copy(scan = source)
 
   /** Whether the partitions that a scan reports to its plan are still true when its source leaves out some of its files. Else Spark fails the
     * query that reads them: a storage-partitioned join may have agreed on the values of both sides, on some of their columns, or on the number

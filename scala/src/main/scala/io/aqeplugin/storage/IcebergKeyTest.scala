@@ -1,0 +1,128 @@
+package io.aqeplugin.storage
+
+import java.math.{BigDecimal => JavaDecimal, BigInteger}
+import java.nio.{ByteBuffer, ByteOrder}
+import java.util.{Map => JavaMap}
+
+
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.aqeplugin.exec.ColumnKeys
+
+/** Whether data files may hold keys, by Iceberg's statistics of a column, which are right or missing.
+  *
+  * @param id
+  *   of the column's field
+  */
+private[storage] final class IcebergKeyTest(table: AnyRef, id: AnyRef) {
+  import IcebergKeyTest._
+
+  private val fileOf = IcebergMembers.interface(table, "ContentScanTask").getMethod("file")
+  private val (lower, upper) = (statistic("lowerBounds"), statistic("upperBounds"))
+  private val (values, nulls) = (statistic("valueCounts"), statistic("nullValueCounts"))
+
+  /** False for a task if no row of its file has one of the keys, given by their codes. */
+  def ofWholes(kind: IcebergWholes, keys: ColumnKeys): AnyRef => Boolean = {
+    val meets = between(keys.values.fold(keys.ranges)(_.map(key => (key, key))).toIndexedSeq)
+    mayHold((low, high) => meets(low.flatMap(kind.code), high.flatMap(kind.code)))
+  }
+
+  /** False for a task if no row of its file has one of the texts, which are UTF-8. */
+  def ofTexts(texts: Seq[UTF8String]): AnyRef => Boolean = {
+    val meets = between(texts.sorted.map(text => (text, text)).toIndexedSeq)
+    mayHold((low, high) => meets(low.map(atLeast), high.map(atMost)))
+  }
+
+  private def mayHold(meets: (Option[ByteBuffer], Option[ByteBuffer]) => Boolean)(task: AnyRef): Boolean = {
+    val file = fileOf.invoke(task)
+    val hasOnlyNulls = nulls(file).exists(values(file).contains)
+    !hasOnlyNulls && meets(bound(lower(file)), bound(upper(file)))
+  }
+
+  private def statistic(name: String): AnyRef => Option[Any] = {
+    val method = IcebergMembers.interface(table, "ContentFile").getMethod(name)
+    file =>
+      method.invoke(file) match {
+        case known: JavaMap[_, _] => Option(known.get(id))
+        case _                    => None
+      }
+  }
+
+  private def bound(found: Option[Any]): Option[ByteBuffer] = found.collect { case bytes: ByteBuffer => bytes.duplicate() }
+}
+
+private[storage] object IcebergKeyTest {
+
+  /** Whether one of some ranges, disjoint and in ascending order, meets another. */
+  private def between[A: Ordering](ranges: IndexedSeq[(A, A)]): (Option[A], Option[A]) => Boolean = {
+    val (starts, ends) = (ranges.map(_._1), ranges.map(_._2))
+    (low, high) => {
+      val first = low.fold(0)(ends.search(_).insertionPoint)
+      first < ranges.size && high.forall(Ordering[A].gteq(_, starts(first)))
+    }
+  }
+
+  // Iceberg decodes the bounds of row groups before it compares them, and bytes that are not UTF-8 become a character that is greater than most. In each
+  // order what begins with ASCII characters is where it is in Spark's.
+  private def atLeast(bound: ByteBuffer): UTF8String = UTF8String.fromBytes(ascii(bound))
+
+  private def atMost(bound: ByteBuffer): UTF8String = {
+    val (size, begin) = (bound.remaining, ascii(bound))
+    UTF8String.fromBytes(if (begin.length == size) begin else begin :+ AfterAll)
+  }
+
+  private def ascii(bound: ByteBuffer): Array[Byte] = {
+    val bytes = new Array[Byte](bound.remaining)
+    val _ = bound.get(bytes)
+    bytes.takeWhile(_ >= 0)
+  }
+
+  /** No text in UTF-8 has this byte. */
+  private val AfterAll: Byte = -1
+}
+
+/** A type of Iceberg whose values are whole numbers to the plugin.
+  *
+  * @param value
+  *   of a code, as Iceberg's conditions take it; none if the type has no such value
+  * @param code
+  *   of a bound; none if it is not known
+  */
+private[storage] final case class IcebergWholes(value: Long => Option[AnyRef], code: ByteBuffer => Option[Long])
+
+private[storage] object IcebergWholes {
+
+  /** None if the type of a column in Spark is not the one for its type in Iceberg, or its values have no such order. */
+  def of(icebergType: String, dataType: DataType): Option[IcebergWholes] = (icebergType, dataType) match {
+    case ("int", IntegerType) | ("date", DateType) => Some(IcebergWholes(
+        code => Option.when(code == code.toInt)(Integer.valueOf(code.toInt)),
+        // A column that is wider now has the bounds of its old type, never the reverse.
+        whole(_, mayBeInt = true)
+      ))
+    case ("long", LongType)                                                          => Some(IcebergWholes(boxed, whole(_, mayBeInt = true)))
+    case ("timestamptz", TimestampType) | ("timestamp", TimestampNTZType)            => Some(IcebergWholes(boxed, whole(_, mayBeInt = false)))
+    case (_, decimal: DecimalType) if icebergType == s"decimal(${decimal.precision}, ${decimal.scale})" => Some(IcebergWholes(
+        code => Option.when(decimal.precision <= Decimal.MAX_LONG_DIGITS)(JavaDecimal.valueOf(code, decimal.scale)),
+        unscaled
+      ))
+    case _ => None
+  }
+
+  private def boxed(code: Long): Option[AnyRef] = Some(java.lang.Long.valueOf(code))
+
+  private def whole(bound: ByteBuffer, mayBeInt: Boolean): Option[Long] = {
+    val bytes = bound.order(ByteOrder.LITTLE_ENDIAN)
+    bytes.remaining match {
+      case java.lang.Long.BYTES                   => Some(bytes.getLong)
+      case java.lang.Integer.BYTES if mayBeInt => Some(bytes.getInt.toLong)
+      case _                                      => None
+    }
+  }
+
+  private def unscaled(bound: ByteBuffer): Option[Long] = {
+    val bytes = new Array[Byte](bound.remaining)
+    val _ = bound.get(bytes)
+    Option.when(bytes.nonEmpty)(new BigInteger(bytes)).filter(_.bitLength < java.lang.Long.SIZE).map(_.longValue)
+  }
+}

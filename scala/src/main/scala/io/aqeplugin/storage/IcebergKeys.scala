@@ -1,0 +1,123 @@
+package io.aqeplugin.storage
+
+import org.apache.spark.aqeplugin.ThisSparkLine
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation}
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.aqeplugin.exec.ColumnKeys
+import io.aqeplugin.metrics.Survivable
+import io.aqeplugin.observe.TableStatistics
+
+/** Iceberg tables: the files of the same snapshot are planned again with the keys, and a scan of those that may hold one takes the place of the first
+  * in this one node of the plan.
+  *
+  * Iceberg leaves out manifests, and row groups when it reads, by conditions on wholes, which it looks up by name; files are compared here, with every
+  * key and by the id of the column. Iceberg itself compares no more than [[IcebergKeys.MostListed]] keys of a list, and texts by bounds that need not be theirs.
+  */
+private[storage] object IcebergKeys extends KeyedFormat {
+
+  /** Iceberg takes a list of more for one that every file fulfils. */
+  val MostListed = 200
+
+  override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
+    case batch: BatchScanExec if batch.ordering.isEmpty && !keys.built.isEmpty =>
+      try
+        for (read <- IcebergRead.of(batch.scan); plan <- planned(batch, read, keys, tables)) yield {
+          // A scan of its own for each node of a plan: Spark's runtime filters change it.
+          val fresh = KeyedFormat.linked(batch, ThisSparkLine.withSource(batch, read.reading(plan.by, plan.tasks, plan.told)))
+          // Of more keys, Iceberg compares the values of partitions one by one only at run time.
+          Option.when(keys.literals.exists(_.size > MostListed))(BatchScanKeys.asked(fresh, keys)).flatten.getOrElse(fresh)
+        }
+      catch {
+        case Survivable(error) =>
+          FooterStatistics.noteUnreadable(Seq(batch.table.name), "no files are left out by keys", error)
+          None
+      }
+    case _ => None
+  }
+
+  /** The files of a scan that may hold keys.
+    *
+    * @param by
+    *   Iceberg's own scan that found them
+    * @param told
+    *   a condition that stands for the keys
+    */
+  private final case class Planned(by: AnyRef, tasks: Seq[AnyRef], told: AnyRef)
+
+  /** What was planned for some keys of a column of the rows that fulfil the scan's conditions. */
+  private type Earlier = Map[(String, String, ColumnKeys), Option[Planned]]
+
+  private val earlier = TreeNodeTag[Earlier]("aqePlugin.icebergFiles")
+
+  /** Spark plans a query again after each of its stages, and its scan nodes anew; the logical node stays. */
+  private def planned(batch: BatchScanExec, read: IcebergRead, keys: KnownKeys, tables: TableStatistics): Option[Planned] = {
+    val node: Option[LogicalPlan] = batch.logicalLink.flatMap(_.collectFirst {
+      case relation: DataSourceV2ScanRelation if relation.output.exists(_.exprId == keys.column.exprId) => relation
+    })
+    val known = node.flatMap(_.getTagValue(earlier)).getOrElse(Map.empty)
+    val question = (read.conditions, keys.column.name, keys.built)
+    known.getOrElse(
+      question, {
+        val found = plannedAnew(batch, read, keys, tables)
+        node.foreach(_.setTagValue(earlier, known.updated(question, found)))
+        found
+      }
+    )
+  }
+
+  private def plannedAnew(batch: BatchScanExec, read: IcebergRead, keys: KnownKeys, tables: TableStatistics): Option[Planned] =
+    for {
+      field <- read.field(keys.column.name)
+      before = read.files
+      search <- if (keys.areTexts) ofTexts(read, field, keys) else ofWholes(read, field, keys, before.size, paysInFiles(batch, keys, tables))
+      (by, tasks) <- read.again(field, search.pushed)(task => search.mayHold(task) && before(read.fileOf(task)))
+      if tasks.size < before.size || search.pushed.isDefined
+    } yield Planned(by, tasks, search.told)
+
+  /** Whether row groups and manifests are likely to lack all keys. */
+  private def paysInFiles(batch: BatchScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
+    keys.built.values.exists(ParquetKeys.areAlwaysListed(keys, _)) || ParquetKeys.leavesOutEnough(batch, keys, tables)
+
+  /** How files with keys are found.
+    *
+    * @param pushed
+    *   Iceberg's condition for manifests and row groups
+    * @param told
+    *   one that stands for all keys
+    */
+  private final case class Search(mayHold: AnyRef => Boolean, pushed: Option[AnyRef], told: AnyRef)
+
+  private def ofTexts(read: IcebergRead, field: AnyRef, keys: KnownKeys): Option[Search] =
+    for {
+      _ <- Option.when(IcebergColumns.typeOf(field) == "string")(())
+      // All of them are UTF-8.
+      values <- keys.literals
+      texts = values.map(_.value).collect { case text: UTF8String => text }
+      on = read.conditionsOn(field)
+      listed = Option.when(texts.size <= MostListed)(on.isIn(texts.map(_.toString)))
+    } yield Search(read.testOf(field).ofTexts(texts), None, listed.getOrElse(on.isThere(texts.hashCode.toString)))
+
+  private def ofWholes(read: IcebergRead, field: AnyRef, keys: KnownKeys, files: Int, pays: Boolean): Option[Search] =
+    for {
+      kind <- IcebergWholes.of(IcebergColumns.typeOf(field), keys.column.dataType)
+      // Fewer keys than files leave out some if they lie close enough.
+      if keys.built.ranges.nonEmpty && (pays || keys.built.values.exists(_.size < files))
+    } yield {
+      val on = read.conditionsOn(field)
+      val listed = keys.built.values.filter(_.size <= MostListed).map(_.flatMap(kind.value)).filter(_.nonEmpty).map(on.isIn)
+      val pushed = Option.when(pays && read.isNamedAlike(field) && !IcebergColumns.hasDefault(field))(listed.orElse(inRanges(on, kind, keys.built.ranges))).flatten
+      val token = Integer.valueOf(keys.built.values.hashCode)
+      Search(read.testOf(field).ofWholes(kind, keys.built), pushed, listed.getOrElse(on.isThere(token)))
+    }
+
+  private def inRanges(on: IcebergConditions, kind: IcebergWholes, ranges: Seq[(Long, Long)]): Option[AnyRef] = {
+    val each = ranges.map { case (low, high) =>
+      (kind.value(low).map(on.isAtLeast) ++ kind.value(high).map(on.isAtMost)).reduceOption(on.and)
+    }
+    if (each.forall(_.isDefined)) each.flatten.reduceOption(on.or) else None
+  }
+}
