@@ -3,8 +3,9 @@ package io.aqeplugin.observe
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
+import org.apache.spark.sql.execution.columnar.{InMemoryTableScanExec, InMemoryTableScanLike}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
@@ -147,7 +148,10 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
   }
 
   private def ofLeaf(leaf: SparkPlan): SizeEstimate = {
-    val statistics = leaf.logicalLink.map(_.stats)
+    val statistics = leaf match {
+      case cache: InMemoryTableScanLike if cache.isMaterialized => Some(cache.runtimeStatistics)
+      case other                                                => other.logicalLink.map(_.stats)
+    }
     // A source of unknown size reports Long.MaxValue, or a product of it.
     val bytes = statistics.map(_.sizeInBytes.toDouble).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
     val rows = math.max(1.0, statistics.flatMap(_.rowCount).fold(bytes / RowWidth.ofRow(leaf.output))(_.toDouble))
@@ -268,14 +272,20 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
           KeyFacts(1, supported = true, distinct = facts.distinct.get(key.name), min = Some(min), max = Some(max), histogram = histogram)
         }
       }
-    case (other, Seq(key: Attribute)) => scanOf(other, key).flatMap(keysOf(_, keys)).map(_.copy(histogram = Nil))
-    case _                            => None
+    case (other, Seq(key: Attribute)) =>
+      scanOf(other, key).flatMap { case (scan, column) => keysOf(scan, Seq(column)) }.map(_.copy(histogram = Nil))
+    case _ => None
   }
 
-  private def scanOf(plan: SparkPlan, column: Attribute): Option[SparkPlan] = plan match {
-    case stage: QueryStageExec                             => scanOf(StagePlan.of(stage), column)
-    case reused: ReusedExchangeExec                        => scanOf(reused.child, column)
-    case scan @ (_: FileSourceScanExec | _: BatchScanExec) => Some(scan).filter(_.outputSet.contains(column))
+  /** The scan that has a column of a plan, and its own name of it. */
+  private def scanOf(plan: SparkPlan, column: Attribute): Option[(SparkPlan, Attribute)] = plan match {
+    case stage: QueryStageExec             => scanOf(StagePlan.of(stage), column)
+    case reused: ReusedExchangeExec        => scanOf(reused.child, column)
+    case adaptive: AdaptiveSparkPlanExec   => scanOf(adaptive.executedPlan, column)
+    case InMemoryTableScanExec(_, _, kept) =>
+      kept.output.zip(kept.cachedPlan.output).collectFirst { case (own, below) if own.exprId == column.exprId => below }
+        .flatMap(scanOf(kept.cachedPlan, _))
+    case scan @ (_: FileSourceScanExec | _: BatchScanExec) => Some(scan -> column).filter(_ => scan.outputSet.contains(column))
     // It gives its column the name of that of its first input.
     case _: UnionExec            => None
     case StartedFilters(_, scan) => scanOf(scan, column)

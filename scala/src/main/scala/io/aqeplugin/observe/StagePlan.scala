@@ -4,7 +4,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.adaptive.{QueryStageExec, TableCacheQueryStageExec}
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 import org.apache.spark.sql.execution.metric.SQLMetric
 
@@ -23,7 +23,12 @@ object StagePlan {
   }
 
   /** The rows that one of these operators, or the one below it, gave; 0 where nothing counted them. */
-  def rows(plan: SparkPlan): Long = {
+  def rows(plan: SparkPlan): Long = plan match {
+    case cache: TableCacheQueryStageExec => rows(of(cache))
+    case other                           => counted(other)
+  }
+
+  private def counted(plan: SparkPlan): Long = {
     def ofSpark = Option(plan.session).flatMap(_ => plan.metrics.get(Rows)).map(_.value)
     val counted = plan.getTagValue(RowsTag).fold(ofSpark)(now => Some(now().getOrElse(0L)))
     counted.fold(if (plan.children.size == 1) rows(plan.children.head) else 0L)(_.max(0L))

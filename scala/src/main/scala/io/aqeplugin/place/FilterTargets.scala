@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
 
 import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.observe.{JoinKey, Total}
-import io.aqeplugin.storage.{HiveScan, ScanAdapter}
+import io.aqeplugin.storage.{CacheScan, HiveScan, ScanAdapter}
 
 /** A place where rows without a partner can be dropped: a scan that the keys of a join reach, or the input of an exchange if they reach no
   * scan below it that has not started.
@@ -207,6 +207,6 @@ object FilterTargets {
     case scan: DataSourceV2ScanExecBase                   =>
       !scan.isInstanceOf[datasources.v2.MicroBatchScanExec] && !scan.isInstanceOf[datasources.v2.ContinuousScanExec]
     case _: RDDScanExec | _: LocalTableScanExec | _: RangeExec | _: SerializeFromObjectExec => true
-    case other                                                                              => HiveScan.isOne(other)
+    case other => HiveScan.isOne(other) || CacheScan.of(other).isDefined
   }
 }

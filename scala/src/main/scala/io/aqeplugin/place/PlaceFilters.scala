@@ -91,7 +91,14 @@ final class PlaceFilters(
     exchange.withNewChildren(exchange.children.map(KeySketchExec(keys, math.min(most, limits.sketchedKeys), _)))
   }
 
-  private def filtered(node: SparkPlan, here: Seq[Placement]): SparkPlan = {
+  private def filtered(node: SparkPlan, here: Seq[Placement]): SparkPlan = node match {
+    // AQE makes a stage of it before anything above it starts. It would then take all that is below the scan's logical node for that
+    // node's, the sources of filters too, so these come with the next plan.
+    case cache: InMemoryTableScanLike => cache
+    case _                            => withFilters(node, here)
+  }
+
+  private def withFilters(node: SparkPlan, here: Seq[Placement]): SparkPlan = {
     val filters = PlaceFilters.filters(here)
     val pruned = filters.foldLeft(node) { (scan, filter) =>
       known(filter)

@@ -41,7 +41,7 @@ import io.aqeplugin.place.{BuildExchange, JoinSite}
   * @param probeShuffled
   *   the probe side's stage is that of the join's own exchange
   * @param probeScansStarted
-  *   everything that the probe side reads is in such stages or cached
+  *   everything that the probe side reads is in such stages
   * @param hints
   *   the join's hints, which are AQE's if the author gave none
   * @param needsShuffle
@@ -172,7 +172,7 @@ object FinishedJoin extends AliasHelper {
         logical.map(join => buildSide.of(join.left, join.right)).fold(stage.getRuntimeStatistics)(_.stats).sizeInBytes,
         isShuffled(probe),
         isShuffled(probe),
-        probe.collectLeaves().forall(_.isInstanceOf[QueryStageExec]),
+        haveStarted(probe),
         logical.fold(PlannerHints.Empty)(known => PlannerHints.of(known.hint, buildSide)),
         // An exchange that has not run would be the build stage.
         needsShuffle = false,
@@ -200,7 +200,7 @@ object FinishedJoin extends AliasHelper {
         build.stats.sizeInBytes,
         isStage(probe),
         isShuffled(probe, probeKeys),
-        probe.collectLeaves().forall(_.isInstanceOf[LogicalQueryStage]),
+        probe.collectLeaves().forall { case found: LogicalQueryStage => haveStarted(found.physicalPlan); case _ => false },
         PlannerHints.of(join.hint, buildSide),
         needsShuffle
       )
@@ -265,6 +265,11 @@ object FinishedJoin extends AliasHelper {
   def isFinished(plan: LogicalPlan): Boolean = below(plan) { case found: LogicalQueryStage => found.isMaterialized }
 
   private def isStage(plan: LogicalPlan): Boolean = below(plan) { case found: LogicalQueryStage => isStage(found.physicalPlan) }
+
+  private def haveStarted(probe: SparkPlan): Boolean = probe.collectLeaves().forall {
+    case stage: QueryStageExec => !isCache(stage)
+    case _                     => false
+  }
 
   /** Whether a stage only loads a cached table, for all its readers. A join reads the table through filters and an exchange of its own. */
   private def isCache(stage: QueryStageExec): Boolean = stage.isInstanceOf[TableCacheQueryStageExec]

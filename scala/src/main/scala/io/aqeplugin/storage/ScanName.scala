@@ -7,6 +7,7 @@ object ScanName {
   def of(scan: SparkPlan): String = scan match {
     case file: FileSourceScanExec =>
       file.tableIdentifier.map(_.unquotedString).orElse(file.relation.location.rootPaths.headOption.map(_.getName)).getOrElse("files")
-    case other => HiveScan.of(other).fold(other.nodeName)(_.relation.tableMeta.identifier.unquotedString)
+    case other => HiveScan.of(other).map(_.relation.tableMeta.identifier.unquotedString)
+        .orElse(CacheScan.of(other).map(cache => cache.relation.cacheBuilder.tableName.getOrElse(cache.nodeName))).getOrElse(other.nodeName)
   }
 }

@@ -154,8 +154,12 @@ class CometSuite extends AnyFunSuite with CometSession {
 
   test("a cached table, of which Comet reads the rows that Spark has kept") {
     spark.sql("CACHE TABLE kept AS SELECT dk, kind FROM dim")
-    try { val _ = sameRows(spark.sql("SELECT v FROM fact JOIN kept ON k = dk WHERE kind < 3")) }
-    finally { val _ = spark.sql("UNCACHE TABLE kept") }
+    spark.sql("CACHE TABLE facts AS SELECT k, v FROM fact")
+    try {
+      val _ = sameRows(spark.sql("SELECT v FROM fact JOIN kept ON k = dk WHERE kind < 3"))
+      val result = sameRows(spark.sql("SELECT v FROM facts JOIN dim ON k = dk WHERE kind < 3"))
+      assert(outcomes(result).exists(one => one.get("rowsOut").asLong < one.get("rowsIn").asLong / 2), result.ended)
+    } finally Seq("kept", "facts").foreach(table => spark.sql(s"UNCACHE TABLE $table"))
   }
 }
 
