@@ -4,7 +4,6 @@ import java.math.{BigDecimal => JavaDecimal, BigInteger}
 import java.nio.{ByteBuffer, ByteOrder}
 import java.util.{Map => JavaMap}
 
-
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -63,8 +62,8 @@ private[storage] object IcebergKeyTest {
     }
   }
 
-  // Iceberg decodes the bounds of row groups before it compares them, and bytes that are not UTF-8 become a character that is greater than most. In each
-  // order what begins with ASCII characters is where it is in Spark's.
+  // Iceberg decodes the bounds of row groups before it compares them, and bytes that are not UTF-8 become a character that is greater than
+  // most. In each order what begins with ASCII characters is where it is in Spark's.
   private def atLeast(bound: ByteBuffer): UTF8String = UTF8String.fromBytes(ascii(bound))
 
   private def atMost(bound: ByteBuffer): UTF8String = {
@@ -100,9 +99,10 @@ private[storage] object IcebergWholes {
         // A column that is wider now has the bounds of its old type, never the reverse.
         whole(_, mayBeInt = true)
       ))
-    case ("long", LongType)                                                          => Some(IcebergWholes(boxed, whole(_, mayBeInt = true)))
-    case ("timestamptz", TimestampType) | ("timestamp", TimestampNTZType)            => Some(IcebergWholes(boxed, whole(_, mayBeInt = false)))
-    case (_, decimal: DecimalType) if icebergType == s"decimal(${decimal.precision}, ${decimal.scale})" => Some(IcebergWholes(
+    case ("long", LongType)                                               => Some(IcebergWholes(boxed, whole(_, mayBeInt = true)))
+    case ("timestamptz", TimestampType) | ("timestamp", TimestampNTZType) => Some(IcebergWholes(boxed, whole(_, mayBeInt = false)))
+    case (_, decimal: DecimalType) if icebergType == s"decimal(${decimal.precision}, ${decimal.scale})" =>
+      Some(IcebergWholes(
         code => Option.when(decimal.precision <= Decimal.MAX_LONG_DIGITS)(JavaDecimal.valueOf(code, decimal.scale)),
         unscaled
       ))
@@ -114,9 +114,9 @@ private[storage] object IcebergWholes {
   private def whole(bound: ByteBuffer, mayBeInt: Boolean): Option[Long] = {
     val bytes = bound.order(ByteOrder.LITTLE_ENDIAN)
     bytes.remaining match {
-      case java.lang.Long.BYTES                   => Some(bytes.getLong)
+      case java.lang.Long.BYTES                => Some(bytes.getLong)
       case java.lang.Integer.BYTES if mayBeInt => Some(bytes.getInt.toLong)
-      case _                                      => None
+      case _                                   => None
     }
   }
 

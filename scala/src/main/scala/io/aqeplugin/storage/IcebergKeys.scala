@@ -11,11 +11,12 @@ import io.aqeplugin.exec.ColumnKeys
 import io.aqeplugin.metrics.Survivable
 import io.aqeplugin.observe.TableStatistics
 
-/** Iceberg tables: the files of the same snapshot are planned again with the keys, and a scan of those that may hold one takes the place of the first
-  * in this one node of the plan.
+/** Iceberg tables: the files of the same snapshot are planned again with the keys, and a scan of those that may hold one takes the place of
+  * the first in this one node of the plan.
   *
-  * Iceberg leaves out manifests, and row groups when it reads, by conditions on wholes, which it looks up by name; files are compared here, with every
-  * key and by the id of the column. Iceberg itself compares no more than [[IcebergKeys.MostListed]] keys of a list, and texts by bounds that need not be theirs.
+  * Files are compared here, with every key and by the id of the column. Manifests, and row groups when they are read, Iceberg leaves out by
+  * conditions on numbers, dates and times: it finds columns by their names, compares no more than [[IcebergKeys.MostListed]] keys of a list,
+  * and the texts of a row group otherwise than Spark.
   */
 private[storage] object IcebergKeys extends KeyedFormat {
 
@@ -73,7 +74,8 @@ private[storage] object IcebergKeys extends KeyedFormat {
     for {
       field <- read.field(keys.column.name)
       before = read.files
-      search <- if (keys.areTexts) ofTexts(read, field, keys) else ofWholes(read, field, keys, before.size, paysInFiles(batch, keys, tables))
+      search <-
+        if (keys.areTexts) ofTexts(read, field, keys) else ofWholes(read, field, keys, before.size, paysInFiles(batch, keys, tables))
       (by, tasks) <- read.again(field, search.pushed)(task => search.mayHold(task) && before(read.fileOf(task)))
       if tasks.size < before.size || search.pushed.isDefined
     } yield Planned(by, tasks, search.told)
@@ -109,8 +111,12 @@ private[storage] object IcebergKeys extends KeyedFormat {
     } yield {
       val on = read.conditionsOn(field)
       val listed = keys.built.values.filter(_.size <= MostListed).map(_.flatMap(kind.value)).filter(_.nonEmpty).map(on.isIn)
-      val pushed = Option.when(pays && read.isNamedAlike(field) && !IcebergColumns.hasDefault(field))(listed.orElse(inRanges(on, kind, keys.built.ranges))).flatten
-      val token = Integer.valueOf(keys.built.values.hashCode)
+      val pushed = Option.when(pays && read.isNamedAlike(field) && !IcebergColumns.hasDefault(field))(listed.orElse(inRanges(
+        on,
+        kind,
+        keys.built.ranges
+      ))).flatten
+      val token = Integer.valueOf((keys.built.values, keys.built.ranges).hashCode)
       Search(read.testOf(field).ofWholes(kind, keys.built), pushed, listed.getOrElse(on.isThere(token)))
     }
 

@@ -16,7 +16,13 @@ import org.apache.spark.sql.connector.read.Scan
   * @param planned
   *   Iceberg's own scan, whose tasks are those of `scan` before run-time filters
   */
-private[storage] final class IcebergRead private (scan: Scan, made: Constructor[_ <: Scan], table: AnyRef, planned: AnyRef, snapshot: AnyRef) {
+private[storage] final class IcebergRead private (
+    scan: Scan,
+    made: Constructor[_ <: Scan],
+    table: AnyRef,
+    planned: AnyRef,
+    snapshot: AnyRef
+) {
   import IcebergMembers._
 
   private val contentOf = interface(table, "ContentScanTask").getMethod("file")
@@ -62,7 +68,8 @@ private[storage] final class IcebergRead private (scan: Scan, made: Constructor[
     // Of variants, Spark's reader asks whether there are statistics.
     val counted = IcebergColumns.of(withinPackage(scan, "projection")).filter(IcebergColumns.typeOf(_) == "variant") :+ field
     val ids = counted.map(IcebergColumns.idOf).toSet
-    val names: JavaCollection[String] = IcebergColumns.of(written).filter(one => ids(IcebergColumns.idOf(one))).map(IcebergColumns.nameOf).asJava
+    val names: JavaCollection[String] =
+      IcebergColumns.of(written).filter(one => ids(IcebergColumns.idOf(one))).map(IcebergColumns.nameOf).asJava
     val withStatistics = scans.getMethod("includeColumnStats", classOf[JavaCollection[_]]).invoke(planned, names)
     val narrowed =
       condition.fold(withStatistics)(scans.getMethod("filter", interface(table, "expressions.Expression")).invoke(withStatistics, _))
@@ -120,7 +127,10 @@ private[storage] object IcebergRead {
         for {
           planned <- Option(withinPackage(scan, "scan"))
           snapshot <- Option(privately(scan, "snapshot"))
-          if interface(table, "BaseTable").isInstance(table) && objects(IcebergMembers.of(withinPackage(scan, "groupingKeyType"), "fields")).isEmpty
+          if interface(
+            table,
+            "BaseTable"
+          ).isInstance(table) && objects(IcebergMembers.of(withinPackage(scan, "groupingKeyType"), "fields")).isEmpty
           made <- constructorsOf(scan.getClass).find(_.getParameterTypes.map(_.getSimpleName).toSeq == Parameters)
         } yield new IcebergRead(scan, made, table, planned, snapshot)
       }.toOption.flatten

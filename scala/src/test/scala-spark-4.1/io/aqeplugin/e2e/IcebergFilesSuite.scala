@@ -1,5 +1,13 @@
 package io.aqeplugin.e2e
 
+import org.apache.iceberg.Schema
+import org.apache.iceberg.data.{GenericRecord, Record}
+import org.apache.iceberg.data.parquet.GenericParquetWriter
+import org.apache.iceberg.deletes.EqualityDeleteWriter
+import org.apache.iceberg.expressions.Expressions
+import org.apache.iceberg.parquet.Parquet
+import org.apache.iceberg.spark.Spark3Util
+import org.apache.iceberg.types.Types
 import org.apache.spark.sql.execution.{ColumnarToRowExec, SQLExecution}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.scalatest.funsuite.AnyFunSuite
@@ -55,7 +63,10 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
     }
 
   test("hundreds of keys, which Iceberg takes for all values, leave out each file without one of them") {
-    table("clusters", "SELECT CAST(id DIV 10 * 40000 + id % 10 AS int) AS k, printf('k%09d', id DIV 10 * 40000 + id % 10) AS w FROM range(250)")
+    table(
+      "clusters",
+      "SELECT CAST(id DIV 10 * 40000 + id % 10 AS int) AS k, printf('k%09d', id DIV 10 * 40000 + id % 10) AS w FROM range(250)"
+    )
     assert(reads("facts", joined("facts", "clusters", "id")) == 25 * 5000)
     assert(reads("facts", joined("facts", "(SELECT w AS k FROM clusters)", "word")) == 25 * 5000)
   }
@@ -112,7 +123,10 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
   }
 
   test("statistics that are missing, only counts, or cut") {
-    for ((mode, ints, texts) <- Seq(("none", 1000, 1000), ("counts", 1000, 1000), ("truncate(2)", 300, 1000), ("truncate(4)", 300, 300), ("full", 300, 300))) {
+    for (
+      (mode, ints, texts) <-
+        Seq(("none", 1000, 1000), ("counts", 1000, 1000), ("truncate(2)", 300, 1000), ("truncate(4)", 300, 300), ("full", 300, 300))
+    ) {
       val name = s"mode_${mode.filter(_.isLetterOrDigit)}"
       iceberg(name, "id AS k, printf('w%04d', id) AS w, id AS v", s", 'write.metadata.metrics.default' = '$mode'")
       // Without statistics of files, row groups have theirs.
@@ -138,19 +152,26 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
   test("texts that are not UTF-8 hide no other text, in one row group or in several") {
     val rows = "CASE WHEN id = 0 THEN CAST(X'80' AS string) WHEN id = 30 THEN CAST(X'61FF' AS string) WHEN id < 50 THEN concat('Â', id) " +
       "WHEN id < 60 THEN concat('a😀', id) ELSE concat('é', id) END"
-    val small = ", 'write.parquet.row-group-size-bytes' = '512', 'write.parquet.row-group-check-min-record-count' = '10', 'write.parquet.row-group-check-max-record-count' = '10'"
+    val small =
+      ", 'write.parquet.row-group-size-bytes' = '512', 'write.parquet.row-group-check-min-record-count' = '10', 'write.parquet.row-group-check-max-record-count' = '10'"
     table("invalid_keys", s"SELECT k FROM (SELECT $rows AS k, id FROM range(100)) WHERE id % 7 = 3 AND id <> 30")
-    for ((name, properties) <- Seq("whole" -> "", "cut" -> small, "letters" -> s"$small, 'write.metadata.metrics.default' = 'truncate(1)'")) {
+    for (
+      (name, properties) <- Seq("whole" -> "", "cut" -> small, "letters" -> s"$small, 'write.metadata.metrics.default' = 'truncate(1)'")
+    ) {
       iceberg(s"invalid_$name", s"$rows AS k, id AS v", properties, from = "range(0, 100, 1, 1)")
       iceberg(s"invalid_${name}_files", s"$rows AS k, id AS v", properties, from = "range(0, 100, 1, 10)")
-      for (table <- Seq(s"invalid_$name", s"invalid_${name}_files")) assert(sameRows(spark.sql(joined(table, "invalid_keys"))).rows.nonEmpty)
+      for (table <- Seq(s"invalid_$name", s"invalid_${name}_files"))
+        assert(sameRows(spark.sql(joined(table, "invalid_keys"))).rows.nonEmpty)
     }
   }
 
   test("hidden partitions and those of another time") {
     dimension("moments", "TIMESTAMP'2024-01-01 00:00:00' + make_interval(0, 0, 0, CAST(id AS int))")
-    val columns = "id AS k, printf('w%04d', id) AS w, TIMESTAMP'2024-01-01 00:00:00' + make_interval(0, 0, 0, CAST(id AS int)) AS at, id AS v"
-    for ((transform, i) <- Seq("bucket(4, k)", "truncate(100, k)", "days(at)", "months(at)", "bucket(4, w)", "truncate(2, w)").zipWithIndex) {
+    val columns =
+      "id AS k, printf('w%04d', id) AS w, TIMESTAMP'2024-01-01 00:00:00' + make_interval(0, 0, 0, CAST(id AS int)) AS at, id AS v"
+    for (
+      (transform, i) <- Seq("bucket(4, k)", "truncate(100, k)", "days(at)", "months(at)", "bucket(4, w)", "truncate(2, w)").zipWithIndex
+    ) {
       val name = s"hidden$i"
       iceberg(name, columns, partitioned = s"PARTITIONED BY ($transform)")
       made(s"ALTER TABLE ice.db.$name ADD PARTITION FIELD truncate(50, v)", s"INSERT INTO ice.db.$name SELECT $columns FROM $Files")
@@ -173,7 +194,11 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
     assert(reads("evolved", joined("evolved")) == 600)
     assert(reads("evolved", joined("evolved", "prices", "p")) == 600)
     assert(reads("evolved", joined("evolved", "doubles", "f")) == 2000)
-    made("ALTER TABLE ice.db.evolved RENAME COLUMN k TO old", "ALTER TABLE ice.db.evolved RENAME COLUMN v TO k", "ALTER TABLE ice.db.evolved RENAME COLUMN old TO v")
+    made(
+      "ALTER TABLE ice.db.evolved RENAME COLUMN k TO old",
+      "ALTER TABLE ice.db.evolved RENAME COLUMN v TO k",
+      "ALTER TABLE ice.db.evolved RENAME COLUMN old TO v"
+    )
     assert(reads("evolved", joined("evolved")) == 600)
     assert(reads("evolved", joined(s"evolved VERSION AS OF $first")) == 300)
     made("ALTER TABLE ice.db.evolved DROP COLUMN w", "ALTER TABLE ice.db.evolved ADD COLUMN w string")
@@ -213,6 +238,50 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
       val _ = sameRows(spark.sql(s"SELECT s._file, s._pos, s._partition, s.k FROM ice.db.$name s JOIN wanted d ON s.k = d.k"))
     }
 
+  test("equality deletes remove the rows that they name, also of other columns than the key's") {
+    for (deleted <- Seq("k", "v")) {
+      val name = s"by_value_$deleted"
+      iceberg(name, "id AS k, 999 - id AS v", ", 'format-version' = '2'")
+      val changed = Spark3Util.loadIcebergTable(spark, s"ice.db.$name")
+      val schema = changed.schema.select(deleted)
+      val writer: EqualityDeleteWriter[Record] = Parquet.writeDeletes(changed.io.newOutputFile(s"${changed.location}/data/deletes.parquet"))
+        .forTable(changed).withSpec(changed.spec).rowSchema(schema).equalityFieldIds(schema.columns.get(0).fieldId)
+        .createWriterFunc((of: Schema, message) => GenericParquetWriter.create(of, message)).buildEqualityWriter[Record]()
+      Seq(7L, 300L, 501L, 992L).foreach { value =>
+        val record = GenericRecord.create(schema)
+        record.set(0, value)
+        writer.write(record)
+      }
+      writer.close()
+      changed.newRowDelta().addDeletes(writer.toDeleteFile).commit()
+      val ran = sameRows(spark.sql(joined(name)))
+      // 7 and 501 are keys, and 7 is the value of the key 992, which is none; that of the key 7 is 992, and of 498 501.
+      assert(ran.rows.head.startsWith(if (deleted == "k") "[2, " else "[3, ") && scanned(ran, name) < 300)
+    }
+  }
+
+  test("a column with a default, which older files do not have") {
+    iceberg("defaulted", "id AS v", ", 'format-version' = '3'")
+    Spark3Util.loadIcebergTable(spark, "ice.db.defaulted").updateSchema().addColumn("k", Types.LongType.get(), Expressions.lit(7L)).commit()
+    made(s"INSERT INTO ice.db.defaulted (v, k) SELECT id, id FROM $Files")
+    val ran = sameRows(spark.sql(joined("defaulted")))
+    assert(ran.rows.head.startsWith("[1004, ") && scanned(ran, "defaulted") == 1300)
+  }
+
+  test("keys beside Spark's own dynamic pruning, and a scan that keeps its partitions for a join without a shuffle") {
+    iceberg("parted", "id AS k, CAST(id % 4 AS int) AS p, id AS v", partitioned = "PARTITIONED BY (p)")
+    table("parts", "SELECT CAST(id AS int) AS p, id < 1 AS few FROM range(4)")
+    val query = joined("parted").replace(" JOIN wanted", " JOIN (SELECT p FROM parts WHERE few) x ON s.p = x.p JOIN wanted")
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m") {
+      val ran = sameRows(spark.sql(query))
+      assert(ran.rows == Seq("[1, 500, 500, 500]") && scanned(ran, "parted") <= 250)
+    }
+    val self = "SELECT count(*), sum(a.v) FROM ice.db.parted a JOIN ice.db.parted b ON a.p = b.p AND a.k = b.k JOIN wanted d ON a.k = d.k"
+    withConf("spark.sql.sources.v2.bucketing.enabled" -> "true", "spark.sql.iceberg.planning.preserve-data-grouping" -> "true") {
+      assert(sameRows(spark.sql(self)).rows == Seq("[4, 2007]"))
+    }
+  }
+
   test("time travel, branches and tags") {
     iceberg("versions", "id AS k, id AS v")
     val first = spark.sql("SELECT snapshot_id FROM ice.db.versions.snapshots").head().getLong(0)
@@ -222,7 +291,12 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
       s"INSERT INTO ice.db.versions.branch_side SELECT 999 - id, id FROM $Files",
       "DELETE FROM ice.db.versions WHERE k >= 500"
     )
-    val expected = Map("versions" -> 100, s"versions VERSION AS OF $first" -> 300, "versions VERSION AS OF 'start'" -> 300, "versions.branch_side" -> 600)
+    val expected = Map(
+      "versions" -> 100,
+      s"versions VERSION AS OF $first" -> 300,
+      "versions VERSION AS OF 'start'" -> 300,
+      "versions.branch_side" -> 600
+    )
     expected.foreach { case (version, rows) => assert(reads("versions", joined(version)) == rows, version) }
   }
 
@@ -253,7 +327,7 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
         val scan = collect(execution.executedPlan) { case scan: BatchScanExec => scan }.head
         made(statements: _*)
         // A session's tables may be the very objects that its scans have.
-        if (cached == "true") org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark, "ice.db.live").refresh()
+        if (cached == "true") Spark3Util.loadIcebergTable(spark, "ice.db.live").refresh()
         SQLExecution.withNewExecutionId(execution) {
           val keys = FilterSummary("exact", 8L, Seq(ColumnKeys(Seq((7L, 7L), (500L, 999L)), Some(Seq(7L, 500L, 999L)))), 1L, 0L)
           val read = ScanAdapter.withKnownKeys(scan, scan.output.filter(_.name == "k"), keys, TableStatistics.None, 50)
@@ -266,7 +340,8 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
   }
 
   test("commands change the same rows, and find them in fewer files if they leave files as they are") {
-    val merge = "MERGE INTO ice.db.target t USING wanted d ON t.k = d.k WHEN MATCHED AND t.k > 500 THEN DELETE WHEN MATCHED THEN UPDATE SET v = -1"
+    val merge =
+      "MERGE INTO ice.db.target t USING wanted d ON t.k = d.k WHEN MATCHED AND t.k > 500 THEN DELETE WHEN MATCHED THEN UPDATE SET v = -1"
     val commands = Seq(
       merge,
       s"$merge WHEN NOT MATCHED THEN INSERT (k, v) VALUES (d.k, 0)",
