@@ -11,7 +11,8 @@ import io.aqeplugin.observe.{JoinKey, TableStatistics}
   * read.
   */
 object ScanAdapter {
-  private val Formats: Seq[KeyedFormat] = Seq(DeltaKeys, PartitionKeys, ParquetKeys, OrcKeys, IcebergKeys, BatchScanKeys, HiveKeys, CacheKeys)
+  private val Formats: Seq[KeyedFormat] =
+    Seq(DeltaKeys, PartitionKeys, ParquetKeys, OrcKeys, IcebergKeys, BatchScanKeys, HiveKeys, CacheKeys)
 
   /** `scan`, reading less because each of its key columns must contain a value of one of the built keys; `scan` itself if its source
     * cannot use that.
