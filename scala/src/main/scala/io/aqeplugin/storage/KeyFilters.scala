@@ -3,8 +3,10 @@ package io.aqeplugin.storage
 import java.time.LocalDate
 
 import org.apache.spark.sql.catalyst.expressions.Literal
+import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.sources
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 /** What a column with a key fulfils, as the filters that Spark's readers of files take. */
 private[storage] object KeyFilters {
@@ -36,13 +38,15 @@ private[storage] object KeyFilters {
     * stays, and has no bound.
     */
   private def inType(range: (Long, Long), dataType: DataType): Option[(Long, Long)] = dataType match {
-    case LongType | _: DecimalType => Some(range)
+    case LongType | TimestampType | _: DecimalType => Some(range)
     case _ => Some((math.max(range._1, Int.MinValue.toLong), math.min(range._2, Int.MaxValue.toLong))).filter(part => part._1 <= part._2)
   }
 
   private def valueOf(literal: Literal): Any = (literal.dataType, literal.value) match {
-    case (DateType, days: Int) => LocalDate.ofEpochDay(days.toLong)
-    case (_, decimal: Decimal) => decimal.toJavaBigDecimal
-    case (_, value)            => value
+    case (DateType, days: Int)         => LocalDate.ofEpochDay(days.toLong)
+    case (_, decimal: Decimal)         => decimal.toJavaBigDecimal
+    case (TimestampType, micros: Long) => DateTimeUtils.microsToInstant(micros)
+    case (_, text: UTF8String)         => text.toString
+    case (_, value)                    => value
   }
 }

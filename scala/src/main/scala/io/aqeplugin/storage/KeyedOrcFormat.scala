@@ -25,15 +25,21 @@ private[storage] final class KeyedOrcFormat(val keyFilters: Seq[Filter], val typ
 private[storage] object KeyedOrcFormat {
   val Empty = new KeyedOrcFormat(Nil, Map.empty)
 
-  /** Where Spark notes of what type a column is that ORC has no type for. */
+  /** Where Spark notes of what type a column is that ORC has no type for, and of some others. */
   private val SparkType = "spark.sql.catalyst.type"
 
   private def hasTypes(file: PartitionedFile, conf: Configuration, types: Map[String, DataType]): Boolean = {
     val path = file.toPath
     val reader = OrcFile.createReader(path, OrcFile.readerOptions(conf).filesystem(path.getFileSystem(conf)))
-    try isNamed(reader.getSchema) && types.forall { case (name, dataType) => columnOf(reader.getSchema, name).exists(_._1 == dataType) }
+    // Files of older writers have statistics of texts and times that say something else.
+    def isNew = reader.getWriterVersion.includes(OrcFile.WriterVersion.ORC_135)
+    try isNamed(reader.getSchema) && types.forall { case (name, dataType) =>
+        columnOf(reader.getSchema, name).exists(_._1 == dataType) && (Old.contains(dataType) || isNew)
+      }
     finally reader.close()
   }
+
+  private val Old: Set[DataType] = Set(IntegerType, LongType, DateType)
 
   /** Whether the columns of a file go by their names. Of files that old versions of Hive wrote, they go by their places. */
   private def isNamed(schema: TypeDescription): Boolean =
@@ -46,14 +52,17 @@ private[storage] object KeyedOrcFormat {
     if (schema.getCategory != TypeDescription.Category.STRUCT) None
     else
       schema.getFieldNames.asScala.zip(schema.getChildren.asScala).filter(_._1.equalsIgnoreCase(name)).toSeq match {
-        case Seq((`name`, column)) if Option(column.getAttributeValue(SparkType)).isEmpty =>
-          val dataType = column.getCategory match {
-            case TypeDescription.Category.INT  => Some(IntegerType)
-            case TypeDescription.Category.LONG => Some(LongType)
-            case TypeDescription.Category.DATE => Some(DateType)
-            case _                             => None
-          }
-          dataType.map(_ -> column.getId)
-        case _ => None
+        case Seq((`name`, column)) => typeOf(column, Option(column.getAttributeValue(SparkType))).map(_ -> column.getId)
+        case _                     => None
       }
+
+  private def typeOf(column: TypeDescription, ofSpark: Option[String]): Option[DataType] = (column.getCategory match {
+    case TypeDescription.Category.INT       => Some(IntegerType)
+    case TypeDescription.Category.LONG      => Some(LongType)
+    case TypeDescription.Category.DATE      => Some(DateType)
+    case TypeDescription.Category.STRING    => Some(StringType)
+    case TypeDescription.Category.DECIMAL   => Some(DecimalType(column.getPrecision, column.getScale))
+    case TypeDescription.Category.TIMESTAMP => Some(TimestampType)
+    case _                                  => None
+  }).filter(found => ofSpark.forall(_ == found.typeName))
 }

@@ -31,6 +31,12 @@ private[storage] final case class KnownKeys(column: Attribute, built: ColumnKeys
   /** Whether the column holds texts. */
   def areTexts: Boolean = column.dataType == StringType
 
+  /** Whether all keys are listed as texts of ASCII alone. These compare with bounds that are kept as texts as they do with the values: where bytes
+    * that are no UTF-8 have become U+FFFD, where characters are in the order of UTF-16, and where a maximum was cut and its last character
+    * raised, or another one added, what differs is above ASCII in either.
+    */
+  def areAscii: Boolean = areTexts && literals.exists(_.forall(text => text.toString.forall(_ < 128)))
+
   /** The column holds one of the keys, by a set that is searched once a value; none for more than `most` keys. */
   def isListed(most: Int): Option[Expression] = literals.filter(_.size <= most).map(isOneOf)
 

@@ -1,37 +1,56 @@
 package io.aqeplugin.storage
 
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import java.util.concurrent.TimeUnit
+
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.sources
-import org.apache.spark.sql.types.{DateType, IntegerType, LongType}
+import org.apache.spark.sql.types.{DateType, DecimalType, IntegerType, LongType, TimestampType}
 
 import io.aqeplugin.observe.TableStatistics
 
-/** Stripes and row groups of ORC files: the reader skips those whose statistics exclude all keys. Whole numbers and dates only: of times, texts and
-  * decimals, the statistics are in other units, bytes or scales than Spark's values.
+/** Stripes and row groups of ORC files: the reader skips those whose statistics exclude all keys.
+  *
+  *   - Texts: where all keys are ASCII. ORC compares others in another order than Spark.
+  *   - Decimals and times by ranges alone. ORC's Bloom filters have decimals as text, with or without zeros at their end.
+  *   - Times by wide ranges. The statistics have them as local times, of which an hour may come twice, or before and after a change of the zone.
+  *   - No times without a zone, no integers of less than four bytes: Spark's readers convert them.
   */
 private[aqeplugin] object OrcKeys extends KeyedFormat {
 
+  /** More than any two zones, or one before and after a change, differ. */
+  private val ZoneMicros = TimeUnit.DAYS.toMicros(2)
+
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
-    case file: FileSourceScanExec if isRead(file, keys.column) =>
+    case file: FileSourceScanExec if isRead(file, keys) =>
       conditions(file, keys, tables).map(FormatByTypes.reading(file, KeyedOrcFormat.Empty, _, keys.column))
     case _ => None
   }
 
-  private def isRead(scan: FileSourceScanExec, column: Attribute): Boolean = {
+  private def isRead(scan: FileSourceScanExec, keys: KnownKeys): Boolean = {
+    val column = keys.column
     val isOrc = FormatByTypes.plain(scan.relation.fileFormat).getClass == classOf[OrcFileFormat]
     val isCompared = column.dataType match {
-      case IntegerType | LongType | DateType => true
-      case _                                 => false
+      case IntegerType | LongType | DateType | TimestampType | _: DecimalType => true
+      case _                                                                  => keys.areAscii
     }
     isOrc && isCompared && KeyFilters.isPlain(column.name) && scan.conf.orcFilterPushDown &&
     !PartitionRange.isPartition(scan, column) && scan.relation.dataSchema.exists(_.name == column.name) &&
     !ParquetKeys.skipsDamage(scan.relation)
   }
 
-  private def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Seq[sources.Filter]] =
-    ParquetKeys.listed(scan, keys, tables).map(values => Seq(KeyFilters.listed(values, keys.column.name)))
-      .orElse(Option.when(!keys.areTexts && ParquetKeys.leavesOutEnough(scan, keys, tables))(KeyFilters.outsideGaps(keys)))
-      .filter(_.nonEmpty)
+  private def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Seq[sources.Filter]] = {
+    def inRanges(keys: KnownKeys) = Option.when(ParquetKeys.leavesOutEnough(scan, keys, tables))(KeyFilters.outsideGaps(keys))
+    val found = keys.column.dataType match {
+      case _: DecimalType => inRanges(keys)
+      case TimestampType  => inRanges(keys.copy(built = keys.built.copy(ranges = keys.built.ranges.map(wider))))
+      case _              =>
+        ParquetKeys.listed(scan, keys, tables).map(values => Seq(KeyFilters.listed(values, keys.column.name)))
+          .orElse(if (keys.areTexts) None else inRanges(keys))
+    }
+    found.filter(_.nonEmpty)
+  }
+
+  private def wider(range: (Long, Long)): (Long, Long) =
+    (math.max(range._1, Long.MinValue + ZoneMicros) - ZoneMicros, math.min(range._2, Long.MaxValue - ZoneMicros) + ZoneMicros)
 }

@@ -1,12 +1,14 @@
 package io.aqeplugin.storage
 
+import java.nio.charset.StandardCharsets.UTF_8
+
 import org.apache.parquet.hadoop.metadata.{BlockMetaData, ColumnChunkMetaData}
 import org.apache.parquet.io.api.Binary
 import org.apache.parquet.schema.LogicalTypeAnnotation.StringLogicalTypeAnnotation
 import org.apache.spark.sql.types.{StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Smallest and largest text of columns in each row group of a Parquet file, for estimates: no row is left out because of them. */
+/** Smallest and largest text of columns in each row group of a Parquet file or in an ORC file, for estimates: no row is left out because of them. */
 private[storage] object TextBounds {
 
   /** So many bytes of each text are kept. */
@@ -29,6 +31,9 @@ private[storage] object TextBounds {
       }
     }
   }
+
+  /** The bounds of texts in one part of a file, as far as they are kept. */
+  def kept(min: String, max: String): (UTF8String, UTF8String) = (beginning(min.getBytes(UTF_8)), beginning(max.getBytes(UTF_8)))
 
   private def beginning(text: Array[Byte]): UTF8String = UTF8String.fromBytes(text.take(KeptBytes))
 

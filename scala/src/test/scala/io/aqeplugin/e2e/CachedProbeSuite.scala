@@ -22,8 +22,11 @@ class CachedProbeSuite extends AnyFunSuite with PluginSession {
     super.beforeAll()
     table("rows", s"SELECT $Columns FROM range(0, $Rows, 1, 2)")
     // Three keys in three batches, with a null and one that no row has.
-    table("keys", "SELECT * FROM (SELECT " + Columns + " FROM range(0, 4) t(n) LATERAL VIEW explode(array(n * 800 + 5)) AS id) " +
-      "UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL")
+    table(
+      "keys",
+      "SELECT * FROM (SELECT " + Columns + " FROM range(0, 4) t(n) LATERAL VIEW explode(array(n * 800 + 5)) AS id) " +
+        "UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL"
+    )
     withConf("spark.aqePlugin.mode" -> "off") { val _ = spark.sql("CACHE TABLE facts AS SELECT * FROM rows") }
   }
 
@@ -68,9 +71,13 @@ class CachedProbeSuite extends AnyFunSuite with PluginSession {
     assert(ran.rows.size == 1 && scanned(ran) == 100)
   }
 
-  for (kind <- Seq("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI"); order <- Seq("facts f %s JOIN keys d", "keys d %s JOIN facts f"))
+  for (
+    kind <- Seq("INNER", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI");
+    order <- Seq("facts f %s JOIN keys d", "keys d %s JOIN facts f")
+  )
     test(s"all rows of ${order.format(kind)}, sorted, hashed and broadcast") {
-      val sides = if (kind.startsWith("LEFT ")) (if (order.startsWith("facts")) "f.k, f.word" else "d.k, d.word") else "f.k, f.word, d.k, d.word"
+      val sides =
+        if (kind.startsWith("LEFT ")) (if (order.startsWith("facts")) "f.k, f.word" else "d.k, d.word") else "f.k, f.word, d.k, d.word"
       for (hint <- Seq("MERGE(d)", "SHUFFLE_HASH(d)", "SHUFFLE_HASH(f)", "BROADCAST(d)"))
         sameRows(spark.sql(s"SELECT /*+ $hint */ $sides FROM ${order.format(kind)} ON f.k = d.k AND f.narrow = d.narrow"))
     }
@@ -81,15 +88,22 @@ class CachedProbeSuite extends AnyFunSuite with PluginSession {
   }
 
   test("below conditions, aliases and computed keys of the query's") {
-    for ((condition, rows) <- Seq("f.a = d.k" -> 300L, "date_add(f.day, 1) = d.day" -> Rows.toLong, "CAST(f.a AS string) = CAST(d.k AS string)" -> Rows.toLong)) {
-      val ran = sameRows(spark.sql(s"SELECT f.b FROM (SELECT k AS a, day, x * 2 AS b FROM facts WHERE narrow > -1) f JOIN keys d ON $condition"))
+    for (
+      (condition, rows) <-
+        Seq("f.a = d.k" -> 300L, "date_add(f.day, 1) = d.day" -> Rows.toLong, "CAST(f.a AS string) = CAST(d.k AS string)" -> Rows.toLong)
+    ) {
+      val ran =
+        sameRows(spark.sql(s"SELECT f.b FROM (SELECT k AS a, day, x * 2 AS b FROM facts WHERE narrow > -1) f JOIN keys d ON $condition"))
       assert(filtered(ran).size == 1 && scanned(ran) == rows, (condition, ran.plan))
     }
   }
 
   test("a build side of several stages, and one that is cached too") {
     withConf("spark.aqePlugin.mode" -> "off") { val _ = spark.sql("CACHE TABLE dims AS SELECT k, k % 2 AS odd FROM keys") }
-    for (build <- Seq("(SELECT k, count(*) AS n FROM keys GROUP BY k)", "dims", "(SELECT a.k FROM dims a JOIN keys b ON a.k + 1 = b.narrow + 1)")) {
+    for (
+      build <-
+        Seq("(SELECT k, count(*) AS n FROM keys GROUP BY k)", "dims", "(SELECT a.k FROM dims a JOIN keys b ON a.k + 1 = b.narrow + 1)")
+    ) {
       val ran = sameRows(spark.sql(s"SELECT f.x, d.k FROM facts f JOIN $build d ON f.k = d.k"))
       assert(ran.rows.size == 3 && filtered(ran).contains("facts(k)") && scanned(ran) < Rows, (build, ran.plan))
     }

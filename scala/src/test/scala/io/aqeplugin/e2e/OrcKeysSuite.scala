@@ -1,5 +1,7 @@
 package io.aqeplugin.e2e
 
+import java.util.TimeZone
+
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -16,7 +18,7 @@ class OrcKeysSuite extends AnyFunSuite with PluginSession {
     table(
       "facts",
       "SELECT id, CAST(id AS int) AS narrow, nullif(id, id DIV 7 * 7) AS sparse, DATE'2020-01-01' + CAST(id AS int) AS at, " +
-        "CAST(id AS string) AS text, CAST(id AS decimal(12, 2)) AS price, timestamp_seconds(id) AS ts, timestamp_ntz'2020-01-01' AS local, " +
+        "CAST(id AS string) AS text, CAST(id AS decimal(12, 2)) AS price, timestamp_seconds(id * 86400) AS ts, CAST(id AS decimal(30, 2)) AS wide, timestamp_ntz'2020-01-01' AS local, " +
         s"CAST(rand(1) * 1000000000 AS bigint) AS x FROM range(0, $Rows, 1, 1)",
       "orc"
     )
@@ -68,10 +70,85 @@ class OrcKeysSuite extends AnyFunSuite with PluginSession {
     }
   }
 
+  test("texts, decimals and times leave out row groups") {
+    table("typed", "SELECT CAST(k AS string) AS text, CAST(k AS decimal(12, 2)) AS price, timestamp_seconds(k * 86400) AS ts FROM three")
+    for (column <- Seq("text", "price", "ts"); condition = s"s.$column = d.$column") {
+      val ran = joined("facts", condition, "typed")
+      assert(scanned(ran) <= 5000 && ran.rows.head.startsWith("[3, "), condition)
+    }
+    withConf("spark.sql.orc.filterPushdown" -> "false")(assert(scanned(joined("facts", "s.text = d.text", "typed")) == Rows))
+  }
+
   test("columns of other types, and readers that push nothing, read all rows") {
-    for (condition <- Seq("s.text = CAST(d.k AS string)", "s.price = d.k", "s.ts = timestamp_seconds(d.k)"))
+    for (condition <- Seq("s.wide = CAST(d.k AS decimal(30, 2))", "s.local = CAST(timestamp_seconds(d.k) AS timestamp_ntz)"))
       assert(scanned(joined("facts", condition, "three")) == Rows, condition)
     withConf("spark.sql.orc.filterPushdown" -> "false")(assert(scanned(joined("facts", "s.id = d.k", "three")) == Rows))
+  }
+
+  test("texts that ORC cuts, cannot decode or orders otherwise") {
+    // The bounds of a row group of a thousand texts each.
+    val texts = Seq(
+      "concat(repeat('x', 1100), id)",
+      "concat(repeat('x', 1023), 'ÿ', repeat('y', id % 7))",
+      "concat(IF(id % 1000 = 0, CAST(X'80' AS string), 'é'), id DIV 1000)",
+      "concat(IF(id % 1000 = 0, '\uffee', '\ud83d\ude00'), IF(id % 1000 = 500, '', CAST(id DIV 1000 AS string)))",
+      "concat(IF(id % 1000 = 0, '\uffee', 'a'), id DIV 1000)",
+      "concat('a', CAST(X'FF' AS string), id DIV 1000)",
+      "IF(id % 1000 < 500, NULL, concat('a', lpad(id, 5, '0')))",
+      "IF(id % 3 = 0, '', CAST(id AS string))"
+    )
+    for (text <- texts) {
+      table("texts", s"SELECT id, 1L AS x, $text AS w FROM range(0, $Rows, 1, 1)", "orc")
+      val words = "collect_set(w)[0], min(w), max(w), concat('a', max(w)), 'a19999', 'é7', 'a7', '\uffee7', '\uff5a', '', repeat('x', 1024)"
+      table("words", s"SELECT explode(array($words)) AS k FROM texts")
+      assert(joined("texts", "s.w = d.k", "words").rows.nonEmpty, text)
+    }
+    // Of ASCII keys, those of the other columns of the row groups are not read.
+    table(
+      "texts",
+      s"SELECT id, 1L AS x, concat('a', lpad(id, 5, '0'), IF(id % 1000 = 999, CAST(X'FF' AS string), '')) AS w FROM range(0, $Rows, 1, 1)",
+      "orc"
+    )
+    table("words", "SELECT concat('a', lpad(id * 9000 + 7, 5, '0')) AS k FROM range(3)")
+    val found = joined("texts", "s.w = d.k", "words")
+    assert(scanned(found) <= 3000 && found.rows.head.startsWith("[3, "))
+    table("words", "SELECT 'é7' AS k UNION ALL SELECT 'a00007'")
+    assert(scanned(joined("texts", "s.w = d.k", "words")) == Rows)
+  }
+
+  test("times in hours that come twice or never, by the clocks of other zones") {
+    val zone = TimeZone.getDefault
+    val zones = Seq("America/New_York", "Pacific/Apia", "UTC", "Australia/Lord_Howe").map(TimeZone.getTimeZone)
+    try for ((writes, i) <- zones.zipWithIndex; reads <- zones) {
+        TimeZone.setDefault(writes)
+        // Minutes around the ends of summer times, and the day that Samoa left out; a row group has a thousand.
+        for (day <- Seq("2011-11-06", "2011-12-30", "1969-12-31", "1910-01-01")) {
+          table(
+            s"times_$i",
+            s"SELECT id, 1L AS x, TIMESTAMP'$day 00:00:00' + make_dt_interval(0, 0, CAST(id AS int), 0.000001) AS ts FROM range(-2000, 4000, 1, 1)",
+            "orc"
+          )
+          TimeZone.setDefault(reads)
+          table("moments", s"SELECT ts AS k FROM times_$i WHERE id % 500 BETWEEN 0 AND 2 AND id < 2000")
+          assert(joined(s"times_$i", "s.ts = d.k", "moments").rows.head > "[16", (writes, reads, day))
+          TimeZone.setDefault(writes)
+        }
+      }
+    finally TimeZone.setDefault(zone)
+  }
+
+  test("decimals by ranges, whatever zeros they end with, and of another scale or width in the file") {
+    val path = folder.resolve("decimals").toString
+    withConf("spark.aqePlugin.mode" -> "off") {
+      spark.sql(s"SELECT id, 1L AS x, CAST(id / 4 AS decimal(12, 2)) AS d FROM range(0, $Rows, 1, 1)").write
+        .option("orc.bloom.filter.columns", "d").orc(path)
+      for (other <- Seq("decimal(12, 1)", "decimal(18, 3)", "decimal(10, 2)"))
+        spark.sql(s"SELECT id, 1L AS x, CAST(id / 4 AS $other) AS d FROM range(0, $Rows, 1, 1)").write.mode("append").orc(path)
+    }
+    spark.read.schema("id BIGINT, x BIGINT, d DECIMAL(12, 2)").orc(path).createOrReplaceTempView("decimals")
+    table("prices", "SELECT CAST(id * 500 + 2.5 AS decimal(12, 2)) AS k FROM range(3)")
+    val ran = joined("decimals", "s.d = d.k", "prices")
+    assert(ran.rows.head.startsWith("[12, ") && scanned(ran) <= 3 * Rows + 5000)
   }
 
   test("a condition of the author's is pushed beside the keys") {
