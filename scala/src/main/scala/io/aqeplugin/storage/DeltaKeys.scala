@@ -2,7 +2,7 @@ package io.aqeplugin.storage
 
 import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression}
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.types._
 
@@ -25,7 +25,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
     case file: FileSourceScanExec => DeltaScan.preparedFiles(file).flatMap { files =>
         val narrowed =
           if (PartitionRange.isPartition(file, keys.column)) byPartition(file, keys)
-          else if (isTrusted(keys.column) && DeltaScan.readsByName(file) && isLarge(file, files) && !ParquetKeys.skipsDamage(file.relation))
+          else if (isTrusted(keys) && DeltaScan.readsByName(file) && isLarge(file, files) && !ParquetKeys.skipsDamage(file.relation))
             byStatistics(file, keys, tables)
           else None
         narrowed.map(KeyedFormat.linked(file, _))
@@ -57,11 +57,12 @@ private[storage] object DeltaKeys extends KeyedFormat {
   }
 
   /** Decimals and integers of less than four bytes are compared otherwise than Spark compares them, where a file has another type. The statistics of
-    * texts have a character in place of bytes that are not UTF-8, and some versions end a cut maximum with one that is not the greatest.
+    * texts have a character in place of bytes that are not UTF-8, and some versions end a cut maximum with one that is not the greatest:
+    * they say nothing of keys beyond ASCII.
     */
-  private def isTrusted(column: Attribute): Boolean = column.dataType match {
+  private def isTrusted(keys: KnownKeys): Boolean = keys.column.dataType match {
     case BooleanType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType => true
-    case _                                                                                  => false
+    case _                                                                                  => keys.areAscii
   }
 
   private def isLarge(scan: FileSourceScanExec, files: Int): Boolean =

@@ -103,7 +103,30 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
     assert(some.bytes < all.bytes * 0.5, s"$some of $all")
   }
 
-  test("texts leave out no files: in Delta's statistics they are not in Spark's order") {
+  test("texts of ASCII leave out files by statistics that are cut or have other characters than the files") {
+    val long = "repeat('long', 20)"
+    val words = Seq(
+      "concat('w', lpad(id, 5, '0'))",
+      s"concat(lpad(id, 5, '0'), $long)",
+      "concat(lpad(id, 5, '0'), IF(id % 100 = 0, CAST(X'80' AS string), IF(id % 100 = 99, '\ud83d\ude00', '')))",
+      "concat(lpad(id, 31, '0'), '\ud83d\ude00', id)",
+      "concat('w', lpad(nullif(id % 100, 50) + id DIV 100 * 100, 5, '0'))"
+    )
+    for ((word, i) <- words.zipWithIndex) {
+      delta(s"texts_$i", s"SELECT id, id AS v, 1 AS narrow, $word AS word FROM range(0, 1000, 1, 10)")
+      spark.sql(s"SELECT * FROM ${path(s"texts_$i")} WHERE id IN (207, 219)").createOrReplaceTempView("found")
+      table("some_words", "SELECT word FROM found UNION ALL SELECT concat(max(word), 'z') FROM found UNION ALL SELECT 'w'")
+      val ran = sameRows(spark.sql(joined(path(s"texts_$i"), "some_words", "s.word = d.word")))
+      assert(ran.rows.head.startsWith("[2, ") && files(ran, s"texts_$i") == (if (i == 3) 10 else 1), word)
+    }
+    // The least and the greatest of each file, beside keys that are cut like them.
+    for (i <- words.indices) {
+      table("ends_of_words", s"SELECT explode(array(min(word), max(word), substr(min(word), 1, 32), substr(max(word), 1, 32))) AS word FROM ${path(s"texts_$i")} GROUP BY id DIV 100")
+      assert(!sameRows(spark.sql(joined(path(s"texts_$i"), "ends_of_words", "s.word = d.word"))).rows.head.startsWith("[0, "))
+    }
+  }
+
+  test("texts beyond ASCII leave out no files: in Delta's statistics they are not in Spark's order") {
     // The least of them is no UTF-8, and is greater in the statistics, where it is the character for such bytes.
     val word = "IF(id % 100 = 0, CAST(X'80' AS string), concat('é', id DIV 100))"
     delta("worded", s"SELECT id, id AS v, 1 AS narrow, $word AS word FROM range(0, 1000, 1, 10)")
