@@ -310,6 +310,10 @@ bench-predicates: venv jar ## predicates across joins and range joins, beside Sp
 bench-keys: venv jar ## joins by computed keys and by several columns, beside Spark alone and Spark's forced Bloom filter
 	$(BIN)/python -m benchmarks.keys
 
+.PHONY: bench-files
+bench-files: venv jar neighbour-jars ## rows of files that keys leave unread, in Parquet, ORC, Delta, Iceberg and cached tables
+	$(BIN)/python -m benchmarks.files $(ARGS)
+
 .PHONY: bench-clients
 bench-clients: venv jar ## several clients at once, all with the plugin, all without, and both in one queue: make bench-clients ARGS="--sf 3"
 	$(BIN)/python -m benchmarks.clients $(ARGS)
