@@ -37,7 +37,8 @@ private[storage] object OrcFooter {
     case numbers: IntegerColumnStatistics       => Some((numbers.getMinimum, numbers.getMaximum))
     case dates: DateColumnStatistics            => Some((dates.getMinimumDayOfEpoch, dates.getMaximumDayOfEpoch))
     case times: TimestampColumnStatistics       =>
-      Some((DateTimeUtils.fromJavaTimestamp(times.getMinimum), DateTimeUtils.fromJavaTimestamp(times.getMaximum)))
+      for (low <- Option(times.getMinimum); high <- Option(times.getMaximum))
+        yield (DateTimeUtils.fromJavaTimestamp(low), DateTimeUtils.fromJavaTimestamp(high))
     case decimals: DecimalColumnStatistics =>
       for (low <- unscaled(decimals.getMinimum, scale); high <- unscaled(decimals.getMaximum, scale)) yield (low, high)
     case _ => None
