@@ -121,7 +121,10 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
     }
     // The least and the greatest of each file, beside keys that are cut like them.
     for (i <- words.indices) {
-      table("ends_of_words", s"SELECT explode(array(min(word), max(word), substr(min(word), 1, 32), substr(max(word), 1, 32))) AS word FROM ${path(s"texts_$i")} GROUP BY id DIV 100")
+      table(
+        "ends_of_words",
+        s"SELECT explode(array(min(word), max(word), substr(min(word), 1, 32), substr(max(word), 1, 32))) AS word FROM ${path(s"texts_$i")} GROUP BY id DIV 100"
+      )
       assert(!sameRows(spark.sql(joined(path(s"texts_$i"), "ends_of_words", "s.word = d.word"))).rows.head.startsWith("[0, "))
     }
   }

@@ -111,7 +111,7 @@ class CachedProbeSuite extends AnyFunSuite with PluginSession {
 
   test("a table that the query itself loads is loaded once, and filtered") {
     for (where <- Seq("", "WHERE narrow >= 0"); build <- Seq("keys", "(SELECT k, count(*) AS n FROM keys GROUP BY k)")) {
-      spark.sql(s"CACHE LAZY TABLE late AS SELECT k, x, narrow + 1 AS y, narrow FROM rows")
+      spark.sql("CACHE LAZY TABLE late AS SELECT k, x, narrow + 1 AS y, narrow FROM rows")
       try {
         val query = s"SELECT f.y, d.k FROM (SELECT k, y * 2 AS y FROM late $where) f JOIN $build d ON f.k = d.k"
         val ran = withPlugin(spark.sql(query))
