@@ -77,6 +77,7 @@ def _settings(out: Path) -> SessionSettings:
     confs = {
         "spark.driver.extraClassPath": ":".join(jars),
         "spark.sql.autoBroadcastJoinThreshold": "-1",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.ice.type": "hadoop",
