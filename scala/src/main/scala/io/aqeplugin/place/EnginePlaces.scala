@@ -24,12 +24,15 @@ object EnginePlaces {
   private val WaitingTag = TreeNodeTag[Waiting]("aqe_plugin_waiting")
   private val SourceTag = TreeNodeTag[SparkPlan]("aqe_plugin_filter_source")
 
-  /** Makes a condition hold the place of filters, and their sources known by what they are now. */
+  /** Makes a condition hold the place of filters. */
   def hold(condition: FilterExec, waiting: Waiting): FilterExec = {
     condition.setTagValue(WaitingTag, waiting)
-    waiting.placements.map(_.request.source).collect { case exchange: Exchange => exchange.setTagValue(SourceTag, exchange) }
     condition
   }
+
+  /** Makes the exchanges that filters come from known by what they are now, before the plan is rewritten: a copy takes the tag with it. */
+  def nameSources(placements: Seq[Placement]): Unit =
+    placements.map(_.request.source).foreach { case exchange: Exchange => exchange.setTagValue(SourceTag, exchange); case _ => }
 
   /** The plan below a condition that holds a place. */
   def below(plan: SparkPlan): Option[SparkPlan] = plan match {

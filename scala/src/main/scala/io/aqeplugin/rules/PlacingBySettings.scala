@@ -8,7 +8,7 @@ import io.aqeplugin.decide.Thresholds
 import io.aqeplugin.exec.{BuildLimits, SelfDisable, WaitClockExec}
 import io.aqeplugin.filters.FilterLimits
 import io.aqeplugin.observe.Engine
-import io.aqeplugin.place.{EngineForm, PlaceFilters, Placement, SketchedBuild}
+import io.aqeplugin.place.{EngineForm, EnginePlaces, PlaceFilters, Placement, SketchedBuild}
 
 /** Filters are placed by the settings of their query, whichever rule places them. */
 private[rules] object PlacingBySettings {
@@ -23,6 +23,7 @@ private[rules] object PlacingBySettings {
       engine: Option[Engine] = None
   ): PlaceFilters = {
     val nowNanos = System.nanoTime()
+    if (engine.isDefined) EnginePlaces.nameSources(placements)
     new PlaceFilters(
       placements,
       sketched,

@@ -135,6 +135,16 @@ class CometSuite extends AnyFunSuite with CometSession {
     assert(ofEven.map(_.get("rowsOut").asLong) == Seq(0L) && ofEven.head.get("rowsIn").asLong > 0, result.plan)
   }
 
+  test("a filter waits for a build side whose rows wait for a filter themselves") {
+    table("returns", "SELECT id AS rv, id % 3 AS why FROM range(20000)", files = 2)
+    val result = sameRows(spark.sql(
+      "SELECT count(rv) FROM (SELECT v FROM fact JOIN dim ON k = dk WHERE kind < 3) sold LEFT JOIN returns ON v = rv"
+    ))
+    val ofReturns = outcomes(result).filter(_.get("table").textValue.contains("returns"))
+    assert(ofReturns.size == 1 && ofReturns.head.get("rowsOut").asLong < ofReturns.head.get("rowsIn").asLong / 2, result.plan)
+    assert(outcomes(result).exists(_.get("table").textValue.contains("fact")), result.plan)
+  }
+
   test("a key that Comet does not hash as Spark does gets no filter, with the reason") {
     val result =
       sameRows(spark.sql("SELECT v FROM (SELECT CAST(k AS decimal(9, 2)) AS d, v FROM fact) JOIN price ON d = amount WHERE kind < 3"))
