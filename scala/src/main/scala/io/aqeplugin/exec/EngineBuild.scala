@@ -16,7 +16,7 @@ import io.aqeplugin.filters.{CodeRange, CodeTable, ColumnExtremes, EmptySet, Exa
   * @param bits
   *   of the Bloom filter
   */
-private[exec] final case class EngineBuild(keys: Seq[Expression], output: Seq[Attribute], coder: KeyCoder, expectedKeys: Long, bits: Long)
+private[exec] final case class EngineBuild(keys: Seq[Expression], output: Seq[Attribute], coder: KeyCoder, bits: Long)
     extends Serializable {
   import EngineBuild._
 
@@ -45,7 +45,7 @@ private[exec] final case class EngineBuild(keys: Seq[Expression], output: Seq[At
 
   /** The keys of rows, none of which is kept. */
   def ofRows(rows: Iterator[InternalRow]): Found = {
-    val bloom = BloomFilter.create(math.max(1L, expectedKeys), bits)
+    val bloom = BloomFilter.create(itemsOf(bits), bits)
     val hash = HashedKeys.hasher(keys, output)
     val extremes = new ExtremesCollector(keys.size)
     val codes = new Array[Long](keys.size)
@@ -70,6 +70,14 @@ private[exec] object EngineBuild {
   /** A larger Bloom filter is none: each task of the scan has a copy or two, outside of all budgets. Spark's own filter has this limit too.
     */
   val MaxBytes: Long = 8L << 20
+
+  /** Bits that each key sets, and that a row with a partner is checked by. Spark's count for the lowest rate of false positives is 7 at ten
+    * bits a key; with 4 the rate is 1.2 % in place of 0.8 %, and a key costs little more than half as much where the filter leaves the cache.
+    */
+  private val HashFunctions = 4
+
+  /** Spark derives the count of hash functions from the keys that a filter is made for: ln 2 times the bits for each. */
+  private def itemsOf(bits: Long): Long = math.max(1L, math.round(bits * math.log(2) / HashFunctions))
 
   /** The driver gets a Bloom filter of each. */
   private val MostTasks = 32

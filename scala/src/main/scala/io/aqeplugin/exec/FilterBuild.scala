@@ -65,7 +65,7 @@ private[exec] final class FilterBuild(
     val distinct = distinctKeys(stage, None)
     val bits = BloomFilter.optimalNumOfBits(math.max(1L, distinct), limits.filter.falsePositiveRate)
     val bytes = bits / java.lang.Byte.SIZE
-    val build = EngineBuild(keys, child.output, coder, distinct, bits)
+    val build = EngineBuild(keys, child.output, coder, bits)
     val most = math.min(limits.filter.maxFilterBytes, EngineBuild.MaxBytes)
     if (bytes > most) BuiltFilter.PassAll(tooBig(bytes.toDouble, most))
     else

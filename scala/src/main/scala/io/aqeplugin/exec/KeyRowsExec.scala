@@ -24,7 +24,8 @@ private[aqeplugin] case class KeyRowsExec(output: Seq[Attribute], @transient key
   override protected def doCanonicalize(): SparkPlan = copy(output = output.map(QueryPlan.normalizeExpressions(_, output)))
 
   override def nodeName: String = "KnownKeys"
-  override def simpleString(maxFields: Int): String = s"$nodeName ${keys.size} of ${output.map(_.name).mkString(", ")}"
+  // The text of a plan is made again with each of its stages, and a key can have megabytes.
+  override protected def stringArgs: Iterator[Any] = Iterator(s"${keys.size} of ${output.map(_.name).mkString(", ")}")
 }
 
 /** A subquery whose rows are there. Spark's own takes a thread of a pool that all queries share, and may find none. */

@@ -5,6 +5,7 @@ import org.scalatest.{DoNotDiscover, Suite}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.AqePlugin
+import io.aqeplugin.exec.KeyRowsExec
 import io.aqeplugin.observe.Comet
 import io.aqeplugin.plugin.{AqeEngineExtensions, AqeExtensions}
 
@@ -123,8 +124,11 @@ class CometSuite extends AnyFunSuite with CometSession {
     }
 
   test("the plan's text has neither the filter's bytes nor a list of its keys") {
-    val plan = sameRows(spark.sql(Queries.head._2)).plan.toString
+    val ran = sameRows(spark.sql(Queries.head._2)).plan
+    val plan = ran.toString
     assert(plan.contains("might_contain") && !plan.contains("1791"), plan)
+    val known = collectWithSubqueries(ran) { case keys: KeyRowsExec => keys.verboseStringWithOperatorId() }
+    assert(known.nonEmpty && known.forall(_.contains("Arguments: 1 of keys\n")), known)
   }
 
   test("a filter that drops every row says so") {
