@@ -54,6 +54,7 @@ class ThresholdChanges(TypedDict, total=False):
     cost_scan_nanos_per_byte: float | str
     cost_job_launch_nanos: float | str
     cost_engine_ratio: float | str
+    cost_engine_filter_ratio: float | str
     cost_tie_ratio: float | str
     limit_max_footers: int | str
     limit_footer_timeout: int | str
@@ -104,6 +105,7 @@ class ThresholdFields:
     cost_scan_nanos_per_byte: Threshold[float]
     cost_job_launch_nanos: Threshold[float]
     cost_engine_ratio: Threshold[float]
+    cost_engine_filter_ratio: Threshold[float]
     cost_tie_ratio: Threshold[float]
     limit_max_footers: Threshold[int]
     limit_footer_timeout: Threshold[int]

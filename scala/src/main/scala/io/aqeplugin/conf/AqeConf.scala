@@ -166,6 +166,9 @@ object AqeConf {
   val CostEngineRatio: ConfEntry[Double] = number("cost.engineRatio", "ratio", 0.4, 0.01, 1.0)(
     "Time that the operators of an engine such as Apache DataFusion Comet take for scans, shuffles, sorts and joins, as a share of the time of Spark's."
   )
+  val CostEngineFilterRatio: ConfEntry[Double] = number("cost.engineFilterRatio", "ratio", 2.5, 0.1, 100.0)(
+    "Time that building and checking a filter takes where an engine such as Apache DataFusion Comet checks it, as a ratio of the plugin's own time."
+  )
   val CostTieRatio: ConfEntry[Double] = number("cost.tieRatio", "ratio", 0.05, 0.0, 1.0)(
     "Two options are tied when their prices differ by at most this share of the higher price; a tie keeps Spark's own plan."
   )

@@ -33,9 +33,12 @@ final case class Thresholds(
   /** Limits the keys that a build side keeps while it runs. */
   def withSketchesAtMost(keys: Long): Thresholds = updated(AqeConf.SketchMaxKeys, math.min(this(AqeConf.SketchMaxKeys), keys))
 
-  /** With the prices of an engine's operators. */
+  /** With the prices of an engine's operators, and of the filters that it checks. */
   def forEngine: Thresholds =
-    Thresholds.OfOperators.foldLeft(this)((those, price) => those.updated(price, those(price) * this(AqeConf.CostEngineRatio)))
+    times(Thresholds.OfOperators, this(AqeConf.CostEngineRatio)).times(Thresholds.OfFilters, this(AqeConf.CostEngineFilterRatio))
+
+  private def times(prices: Seq[ConfEntry[Double]], ratio: Double): Thresholds =
+    prices.foldLeft(this)((those, price) => those.updated(price, those(price) * ratio))
 
   /** Limits the size of a filter to `bytes`. */
   def withFiltersAtMost(bytes: Long): Thresholds = updated(AqeConf.FilterMaxBytes, math.min(this(AqeConf.FilterMaxBytes), bytes))
@@ -57,4 +60,6 @@ object Thresholds {
       CostHashProbeNanosPerRow
     )
   }
+
+  private val OfFilters = Seq(AqeConf.CostFilterBuildNanosPerRow, AqeConf.CostFilterCheckNanosPerRow)
 }
