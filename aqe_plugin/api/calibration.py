@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from aqe_plugin.api.decided import decided_under, run_tagged
 from aqe_plugin.conf.keys import MODE_KEY, PREFIX
 from aqe_plugin.errors import NoDataError
+from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.tuning.calibration.experiments import (
     MEASURED,
+    MEASURED_BESIDE_ENGINE,
     PLAIN,
     Arm,
     Sizes,
@@ -59,11 +61,16 @@ class Calibration:
         for key, value in _NO_BROADCAST.items():
             spark.conf.set(key, value)
         self._run = _runner(spark)
-        written = _sizes(_slots(self._run), rows)
+        written = _sizes(_first_facts(self._run), rows)
         bytes_of = _write_tables(spark, folder, written, say)
         # Executors may have come meanwhile.
-        sizes = _sizes(_slots(self._run), written.probe_rows)
-        self._experiments = (*joins(sizes), *scans_and_shuffles(sizes, bytes_of))
+        facts = _first_facts(self._run)
+        sizes = _sizes(facts, written.probe_rows)
+        beside_engine = facts.engine is not None
+        self._keys = MEASURED_BESIDE_ENGINE if beside_engine else MEASURED
+        # An engine's ratio has no work of its own.
+        of_operators = () if beside_engine else scans_and_shuffles(sizes, bytes_of)
+        self._experiments = (*joins(sizes), *of_operators)
 
     @property
     def arms(self) -> int:
@@ -81,8 +88,8 @@ class Calibration:
             NoDataError: Spark ran every arm otherwise.
         """
         measured = measure(self._experiments, self._run, effort, begins)
-        conf = {PREFIX + key: self._spark.conf.get(PREFIX + key, "") or "" for key in MEASURED}
-        thresholds = {key: value_of(conf, PREFIX + key) for key in MEASURED}
+        conf = {PREFIX + key: self._spark.conf.get(PREFIX + key, "") or "" for key in self._keys}
+        thresholds = {key: value_of(conf, PREFIX + key) for key in self._keys}
         samples, refused = samples_of(measured, thresholds, SparkReplay(self._spark))
         if not samples:
             raise NoDataError("No query ran as it was to run, so nothing was measured.")
@@ -128,13 +135,14 @@ def _runner(spark: SparkSession) -> Runner:
     return run
 
 
-def _sizes(slots: int, rows: int | None) -> Sizes:
+def _sizes(facts: JoinFacts, rows: int | None) -> Sizes:
+    slots = max(1, facts.cluster.slots)
     return Sizes(rows or min(_MOST_ROWS, _ROWS_PER_SLOT * slots), slots, _PARTITIONS_PER_SLOT * slots)
 
 
-def _slots(runner: Runner) -> int:
-    """The slots that the plugin finds when it decides a join. `spark.default.parallelism` says nothing of them."""
+def _first_facts(runner: Runner) -> JoinFacts:
+    """What the plugin finds when it decides a join: the slots, of which `spark.default.parallelism` says nothing."""
     run = runner(_SLOTS_ARM, True).run
     if run is None or not run.joins:
         raise NoDataError("The plugin decided no join, so it is not known how many tasks run at once.")
-    return max(1, run.joins[0].facts.cluster.slots)
+    return run.joins[0].facts

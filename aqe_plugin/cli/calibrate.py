@@ -15,7 +15,6 @@ from aqe_plugin.render.calibration import fit_conf_lines, fit_json, plot_fit, pr
 from aqe_plugin.render.formats import FindingsFormat
 from aqe_plugin.render.messages import say, warn
 from aqe_plugin.render.terminal import print_json, print_lines, stdout_console
-from aqe_plugin.tuning.calibration.experiments import MEASURED
 from aqe_plugin.tuning.calibration.samples import Effort
 from aqe_plugin.tuning.calibration.scratch import scratch_folder
 from aqe_plugin.tuning.spark_session import job_session
@@ -85,7 +84,7 @@ def calibrate(
     if plot is not None:
         plot_fit(found.points, plot)
         say(f"Wrote {plot}.")
-    if len(proposed) < len(MEASURED):
+    if len(proposed) < len(found.coefficients):
         left_out = (one.key.removeprefix(PREFIX) for one in found.coefficients if one not in proposed)
         say(
             f"Not proposed: {', '.join(left_out)}. Their work was too short, or too much alike other work, to be told "

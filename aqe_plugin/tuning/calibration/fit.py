@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from statistics import NormalDist, fmean
 
 from aqe_plugin.conf.keys import PREFIX, conf_keys
-from aqe_plugin.tuning.calibration.experiments import MEASURED
 from aqe_plugin.tuning.calibration.samples import Sample
 from aqe_plugin.tuning.scales import Misfit, Scales
 
@@ -78,22 +77,22 @@ class Fit:
 def fit(samples: Sequence[Sample], thresholds: Mapping[str, float]) -> Fit:
     """The coefficients that explain the samples best; ``thresholds`` are those at which they were predicted."""
     inflation = 1.0
-    scales = _scales(samples, inflation)
+    scales = _scales(samples, inflation, len(thresholds))
     for _ in range(_REFITS):
         grown = max(1.0, _misfit_ratio(samples, scales))
         if abs(grown - inflation) <= 0.01 * inflation:
             break
         inflation = grown
-        scales = _scales(samples, inflation)
+        scales = _scales(samples, inflation, len(thresholds))
     return Fit(
-        coefficients=tuple(_coefficient(at, key, thresholds[key], scales) for at, key in enumerate(MEASURED)),
+        coefficients=tuple(_coefficient(at, key, old, scales) for at, (key, old) in enumerate(thresholds.items())),
         points=tuple(_points(samples, scales)),
         inflation=inflation,
     )
 
 
-def _scales(samples: Sequence[Sample], inflation: float) -> Scales:
-    misfit = Misfit(len(MEASURED))
+def _scales(samples: Sequence[Sample], inflation: float, keys: int) -> Scales:
+    misfit = Misfit(keys)
     for arms in _by_experiment(samples):
         sigma = inflation * _error(arms)
         columns = [_centred(column) for column in zip(*(one.predicted for one in arms), strict=True)]

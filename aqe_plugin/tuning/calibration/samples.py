@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aqe_plugin.events.join_option import JoinOption
-from aqe_plugin.tuning.calibration.experiments import MEASURED, Arm, Experiment
+from aqe_plugin.tuning.calibration.experiments import Arm, Experiment
 from aqe_plugin.tuning.groups import Group
 from aqe_plugin.tuning.replay import Replay
 from aqe_plugin.tuning.run_scales import Prices, prices_of
@@ -48,8 +48,8 @@ class Sample:
 
     Attributes:
         millis: of each round.
-        predicted: milliseconds by key, in the order of ``MEASURED``, at the present coefficients: by how much the arm
-            exceeds the experiment's first one, or for a join the whole price.
+        predicted: milliseconds by key, in the order of the thresholds, at the present coefficients: by how much the
+            arm exceeds the experiment's first one, or for a join the whole price.
     """
 
     experiment: str
@@ -124,13 +124,17 @@ def measure(
 def samples_of(
     measured: Sequence[Measured], thresholds: Mapping[str, float], replay: Replay
 ) -> tuple[list[Sample], list[str]]:
-    """The samples, and in words the arms that are none because Spark did not run what they stand for."""
+    """The samples, and in words the arms that are none because Spark did not run what they stand for.
+
+    Args:
+        thresholds: the present value of each key that is measured.
+    """
     found, refused = [], []
     prices = _prices([one.decided for one in measured if one.decided is not None], thresholds, replay)
     for one in measured:
         name = f"{one.experiment.name}: {one.arm.name}"
         if one.arm.option is None:
-            predicted = tuple(one.arm.work.get(key, 0.0) * thresholds[key] / NANOS_PER_MILLI for key in MEASURED)
+            predicted = tuple(one.arm.work.get(key, 0.0) * value / NANOS_PER_MILLI for key, value in thresholds.items())
         else:
             join = _only_join(one.decided)
             priced = next(prices) if one.decided is not None else {}
@@ -150,5 +154,5 @@ def _only_join(run: Run | None) -> JoinRun | None:
 def _prices(
     runs: Sequence[Run], thresholds: Mapping[str, float], replay: Replay
 ) -> Iterator[Mapping[JoinOption, Prices]]:
-    alone = [Group(key, (key,), key) for key in MEASURED]
+    alone = [Group(key, (key,), key) for key in thresholds]
     return iter([joins[0] if joins else {} for joins in prices_of(runs, thresholds, replay, alone)])

@@ -40,7 +40,8 @@ def test_calibrate_measures_every_coefficient_of_the_price(
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
     keys = {one["key"] for one in found["coefficients"]}
-    assert keys == {key for key in conf_keys() if key.startswith(f"{PREFIX}cost.")} - {f"{PREFIX}cost.tieRatio"}
+    priced = {key.removeprefix(PREFIX) for key in conf_keys() if key.startswith(f"{PREFIX}cost.")} - {"cost.tieRatio"}
+    assert keys == {PREFIX + key for key in priced if not key.startswith("cost.engine")}
     for one in found["coefficients"]:
         assert one["low"] <= one["value"] <= one["high"]
     # Every way to run a query counts: none ran as another option.

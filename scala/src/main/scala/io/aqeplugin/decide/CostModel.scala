@@ -89,7 +89,8 @@ final case class CostTerm(
   * side's scans and the work after the join cost the same in every option and are left out. Negative counts are taken as 0, so every term
   * is finite and not negative.
   */
-final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, thresholds: Thresholds) {
+final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, limits: Thresholds) {
+  private val thresholds = limits.of(facts.engine)
   private val slots = math.max(1, facts.cluster.slots).toDouble
   private val prices = new RowPrices(facts.cluster.executors, thresholds)
   private val heaviestShare =

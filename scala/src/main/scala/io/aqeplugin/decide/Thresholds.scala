@@ -33,8 +33,11 @@ final case class Thresholds(
   /** Limits the keys that a build side keeps while it runs. */
   def withSketchesAtMost(keys: Long): Thresholds = updated(AqeConf.SketchMaxKeys, math.min(this(AqeConf.SketchMaxKeys), keys))
 
-  /** With the prices of an engine's operators, and of the filters that it checks. */
-  def forEngine: Thresholds =
+  /** With the prices of the operators that carry a plan out, an engine's or Spark's, and of the filters that they check. */
+  def of(engine: Option[String]): Thresholds = if (engine.isDefined) ofEngine else this
+
+  // A decision is priced many times.
+  private lazy val ofEngine: Thresholds =
     times(Thresholds.OfOperators, this(AqeConf.CostEngineRatio)).times(Thresholds.OfFilters, this(AqeConf.CostEngineFilterRatio))
 
   private def times(prices: Seq[ConfEntry[Double]], ratio: Double): Thresholds =

@@ -101,7 +101,8 @@ object WaitPrice {
   private def tasks(facts: WaitFacts): Double = math.max(1, facts.buildTasks).toDouble
 
   /** How long the build side lasts without what lies between its stages. */
-  private def runNanos(facts: WaitFacts, thresholds: Thresholds): Double = {
+  private def runNanos(facts: WaitFacts, limits: Thresholds): Double = {
+    val thresholds = limits.of(facts.join.engine)
     val build = facts.join.build
     val prices = new RowPrices(facts.join.cluster.executors, thresholds)
     val work = atLeastZero(facts.buildScanBytes) * thresholds(AqeConf.CostScanNanosPerByte) +

@@ -280,7 +280,8 @@ private[rules] final class JoinEstimator(
   private def millisBelow(site: JoinSite): Double = if (!site.isBeforeExchange) 0.0
   else {
     val bytes = site.targets.map(target => StagesBelow.nearest(target.node).map(estimates.scanBytes).sum)
-    bytes.min * context.thresholds(AqeConf.CostScanNanosPerByte) / math.max(1, context.cluster.facts.slots) / CostModel.NanosPerMilli
+    val prices = context.thresholds.of(context.engine.map(_.name))
+    bytes.min * prices(AqeConf.CostScanNanosPerByte) / math.max(1, context.cluster.facts.slots) / CostModel.NanosPerMilli
   }
 
   private def tasks(bytes: Double): Int = {

@@ -115,7 +115,7 @@ object RuleContext {
     val thresholds = collectable(Thresholds(settings))
     val conf = QueryConf(
       mode,
-      engine.fold(thresholds)(_ => thresholds.forEngine),
+      thresholds,
       new ClusterSeen(ClusterSize.of(sparkContext)),
       pruning,
       QueryOrigin.of(session, sparkContext),

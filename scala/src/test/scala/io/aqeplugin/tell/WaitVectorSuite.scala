@@ -40,7 +40,6 @@ object WaitVectorSuite {
   /** What holds while a join is estimated, and while a filter is placed, built, pushed or checked. */
   private val NotOfDecisions = Set(
     "memory.maxShare",
-    "cost.engineRatio",
     "wait.checkAfter",
     "wait.keptPerPredicate",
     "wait.limit",
