@@ -11,12 +11,11 @@ from aqe_plugin.conf.keys import MODE_KEY, PREFIX
 from aqe_plugin.errors import NoDataError
 from aqe_plugin.events.model import JoinFacts
 from aqe_plugin.tuning.calibration.experiments import (
-    MEASURED,
-    MEASURED_BESIDE_ENGINE,
     PLAIN,
     Arm,
     Sizes,
     joins,
+    measured,
     scans_and_shuffles,
     tables,
 )
@@ -67,7 +66,7 @@ class Calibration:
         facts = _first_facts(self._run)
         sizes = _sizes(facts, written.probe_rows)
         beside_engine = facts.engine is not None
-        self._keys = MEASURED_BESIDE_ENGINE if beside_engine else MEASURED
+        self._groups = measured(beside_engine)
         # An engine's ratio has no work of its own.
         of_operators = () if beside_engine else scans_and_shuffles(sizes, bytes_of)
         self._experiments = (*joins(sizes), *of_operators)
@@ -87,13 +86,14 @@ class Calibration:
         Raises:
             NoDataError: Spark ran every arm otherwise.
         """
-        measured = measure(self._experiments, self._run, effort, begins)
-        conf = {PREFIX + key: self._spark.conf.get(PREFIX + key, "") or "" for key in self._keys}
-        thresholds = {key: value_of(conf, PREFIX + key) for key in self._keys}
-        samples, refused = samples_of(measured, thresholds, SparkReplay(self._spark))
+        ran = measure(self._experiments, self._run, effort, begins)
+        keys = {key for group in self._groups for key in (group.name, *group.keys)}
+        conf = {PREFIX + key: self._spark.conf.get(PREFIX + key, "") or "" for key in keys}
+        thresholds = {key: value_of(conf, PREFIX + key) for key in keys}
+        samples, refused = samples_of(ran, self._groups, thresholds, SparkReplay(self._spark))
         if not samples:
             raise NoDataError("No query ran as it was to run, so nothing was measured.")
-        return fit(samples, thresholds), refused
+        return fit(samples, {group.name: thresholds[group.name] for group in self._groups}), refused
 
 
 def _write_tables(spark: SparkSession, folder: str, sizes: Sizes, say: Callable[[str], None]) -> dict[str, int]:

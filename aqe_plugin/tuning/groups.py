@@ -57,6 +57,9 @@ GATES = (
     Group("probe-rows gate", ("filter.minProbeRows",), "the probe rows from which a filter is considered"),
 )
 
+# What an engine's prices are multiplied by.
+_ENGINE_RATIOS = ("cost.engineRatio", "cost.engineFilterRatio")
+
 # With these every possible option has a price, whether or not it would be considered.
 ALL_OPEN: Mapping[str, float] = MappingProxyType(
     {
@@ -87,7 +90,8 @@ def moved(thresholds: Mapping[str, float], group: Group, factor: float) -> dict[
 def alone(thresholds: Mapping[str, float], group: Group) -> dict[str, float]:
     """Thresholds under which a price consists of the contribution of ``group``: every other coefficient is 0."""
     zero = {key: 0.0 for other in COEFFICIENTS for key in other.keys if other is not group}
-    return {**zero, **{key: thresholds[key] for key in group.keys}, "cost.scanNanosPerByte": 0.0, **ALL_OPEN}
+    ratios = {key: thresholds[key] for key in _ENGINE_RATIOS if key in thresholds}
+    return {"cost.scanNanosPerByte": 0.0, **zero, **{key: thresholds[key] for key in group.keys}, **ratios, **ALL_OPEN}
 
 
 def written(key: str, value: float) -> str:

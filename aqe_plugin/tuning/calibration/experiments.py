@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from aqe_plugin.tuning.groups import Group
+
 LAUNCH = "cost.jobLaunchNanos"
 _SHUFFLE_ROW = "cost.shuffleNanosPerRow"
 _SHUFFLE_BYTE = "cost.shuffleNanosPerByte"
@@ -32,17 +34,29 @@ MEASURED = (
     "cost.jobLaunchNanos",
 )
 
-# The same beside an engine, whose operators and checks have the prices of Spark's times these ratios.
-MEASURED_BESIDE_ENGINE = (
-    "cost.engineRatio",
-    "cost.engineFilterRatio",
-    "cost.hashMissNanosPerRow",
-    "cost.collectNanosPerByte",
-    "cost.broadcastNanosPerByte",
-    "cost.filterHashNanosPerColumn",
-    "cost.filterMissNanosPerRow",
-    "cost.jobLaunchNanos",
-)
+# Beside an engine, whose operators and checks have Spark's prices times a ratio: what each ratio multiplies.
+_MULTIPLIED = {
+    "cost.engineRatio": (
+        "cost.scanNanosPerByte",
+        "cost.rowPipelineNanosPerRow",
+        "cost.shuffleNanosPerByte",
+        "cost.shuffleNanosPerRow",
+        "cost.sortNanosPerComparison",
+        "cost.mergeNanosPerRow",
+        "cost.hashBuildNanosPerRow",
+        "cost.hashProbeNanosPerRow",
+    ),
+    "cost.engineFilterRatio": ("cost.filterBuildNanosPerRow", "cost.filterCheckNanosPerRow"),
+}
+
+
+def measured(beside_engine: bool) -> tuple[Group, ...]:
+    """What a calibration measures: each has the name of a key, and the prices that move with it."""
+    ratios = _MULTIPLIED if beside_engine else {}
+    multiplied = {key for keys in ratios.values() for key in keys}
+    prices = {key: (key,) for key in MEASURED if key not in multiplied}
+    return tuple(Group(name, keys, name) for name, keys in (ratios | prices).items())
+
 
 PLAIN = "plain_sort_merge"
 FILTERED = "filtered_sort_merge"

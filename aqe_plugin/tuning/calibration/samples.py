@@ -6,14 +6,13 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from aqe_plugin.events.join_option import JoinOption
 from aqe_plugin.tuning.calibration.experiments import Arm, Experiment
 from aqe_plugin.tuning.groups import Group
 from aqe_plugin.tuning.replay import Replay
-from aqe_plugin.tuning.run_scales import Prices, prices_of
+from aqe_plugin.tuning.run_scales import prices_of
 from aqe_plugin.tuning.runs import JoinRun, Run, median_deviation
 
 NANOS_PER_MILLI = 1e6
@@ -48,7 +47,7 @@ class Sample:
 
     Attributes:
         millis: of each round.
-        predicted: milliseconds by key, in the order of the thresholds, at the present coefficients: by how much the
+        predicted: milliseconds by key, in the order of the groups, at the present coefficients: by how much the
             arm exceeds the experiment's first one, or for a join the whole price.
     """
 
@@ -122,19 +121,23 @@ def measure(
 
 
 def samples_of(
-    measured: Sequence[Measured], thresholds: Mapping[str, float], replay: Replay
+    measured: Sequence[Measured], groups: Sequence[Group], thresholds: Mapping[str, float], replay: Replay
 ) -> tuple[list[Sample], list[str]]:
     """The samples, and in words the arms that are none because Spark did not run what they stand for.
 
     Args:
-        thresholds: the present value of each key that is measured.
+        groups: as of ``experiments.measured``.
+        thresholds: the present value of each key.
     """
     found, refused = [], []
-    prices = _prices([one.decided for one in measured if one.decided is not None], thresholds, replay)
+    decided = [one.decided for one in measured if one.decided is not None]
+    prices = iter([joins[0] if joins else {} for joins in prices_of(decided, thresholds, replay, groups)])
     for one in measured:
         name = f"{one.experiment.name}: {one.arm.name}"
         if one.arm.option is None:
-            predicted = tuple(one.arm.work.get(key, 0.0) * value / NANOS_PER_MILLI for key, value in thresholds.items())
+            predicted = tuple(
+                one.arm.work.get(group.name, 0.0) * thresholds[group.name] / NANOS_PER_MILLI for group in groups
+            )
         else:
             join = _only_join(one.decided)
             priced = next(prices) if one.decided is not None else {}
@@ -149,10 +152,3 @@ def samples_of(
 
 def _only_join(run: Run | None) -> JoinRun | None:
     return run.joins[0] if run is not None and len(run.joins) == 1 else None
-
-
-def _prices(
-    runs: Sequence[Run], thresholds: Mapping[str, float], replay: Replay
-) -> Iterator[Mapping[JoinOption, Prices]]:
-    alone = [Group(key, (key,), key) for key in thresholds]
-    return iter([joins[0] if joins else {} for joins in prices_of(runs, thresholds, replay, alone)])

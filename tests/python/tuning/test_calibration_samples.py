@@ -13,6 +13,7 @@ from aqe_plugin.tuning.calibration.experiments import (
     Experiment,
     Sizes,
     joins,
+    measured,
     scans_and_shuffles,
     tables,
 )
@@ -52,8 +53,10 @@ def test_an_arm_that_ran_as_another_option_is_no_sample() -> None:
     assert option is not None
     other = JoinOption("broadcast" if option.strategy != "broadcast" else "plain_sort_merge", False)
     arms = (Arm("as asked", "", option.name), Arm("otherwise", "", other.name))
-    measured = measure([Experiment("join", arms)], lambda *_: Timed(5.0, run), Effort(1, 1, NOT_OVER), lambda *_: None)
-    samples, refused = samples_of(measured, {**dict.fromkeys(MEASURED, 1.0), **DEFAULTS}, fleet.replay)
+    ran = measure([Experiment("join", arms)], lambda *_: Timed(5.0, run), Effort(1, 1, NOT_OVER), lambda *_: None)
+    samples, refused = samples_of(
+        ran, measured(beside_engine=False), {**dict.fromkeys(MEASURED, 1.0), **DEFAULTS}, fleet.replay
+    )
     assert [one.arm for one in samples] == ["as asked"]
     assert refused == [f"join: otherwise ran as {option.name}"]
     assert math.fsum(samples[0].predicted) > 0
@@ -82,3 +85,8 @@ def test_queries_name_only_tables_that_are_made_and_work_that_is_measured() -> N
             arm.sql.format(**{name: name for name in names})
             assert arm.work.keys() <= set(MEASURED)
     assert len({one.name for one in experiments}) == len(experiments)
+
+
+def test_beside_an_engine_each_price_is_measured_once_by_itself_or_by_the_ratio_that_multiplies_it() -> None:
+    keys = [key for group in measured(beside_engine=True) for key in group.keys]
+    assert sorted(keys) == sorted(MEASURED)
