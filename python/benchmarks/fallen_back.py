@@ -22,6 +22,7 @@ _STAND_INS = (
     "Reused",
     "Subquery",
     "KnownKeys",
+    "ReadyRows",
 )
 _OF_COMET = "Comet"
 _EVENT_BYTES = 160

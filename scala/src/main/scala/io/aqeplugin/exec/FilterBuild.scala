@@ -62,21 +62,20 @@ private[exec] final class FilterBuild(
   }
 
   private def ofEngine(stage: QueryStageExec): BuiltFilter = {
-    val distinct = distinctKeys(stage, None)
-    val bits = BloomFilter.optimalNumOfBits(math.max(1L, distinct), limits.filter.falsePositiveRate)
-    val bytes = bits / java.lang.Byte.SIZE
-    val build = EngineBuild(keys, child.output, coder, bits)
     val most = math.min(limits.filter.maxFilterBytes, EngineBuild.MaxBytes)
-    if (bytes > most) BuiltFilter.PassAll(tooBig(bytes.toDouble, most))
-    else
-      (stage match {
-        case broadcast: BroadcastQueryStageExec => rowsOf(broadcast, limits.filter.maxFilterBytes).map(build.ofRows(_))
-        case _                                  => Right(build.ofRows(child.execute()))
-      }).fold(BuiltFilter.PassAll(_), ofEngine)
+    val bytes = bitsOf(stageRows(stage)) / java.lang.Byte.SIZE
+    val build = EngineBuild(keys, child.output, coder, Option.when(bytes <= most)(bitsOf(stageRows(stage))))
+    (stage match {
+      case broadcast: BroadcastQueryStageExec => rowsOf(broadcast, limits.filter.maxFilterBytes).map(build.ofRows(_))
+      case _                                  => Right(build.ofRows(child.execute()))
+    }).flatMap(found => found.hashes.filter(bitsOf).toRight(tooBig(bytes.toDouble, most)).map(ofEngine(found, _)))
+      .fold(BuiltFilter.PassAll(_), identity)
   }
 
-  private def ofEngine(found: EngineBuild.Found): BuiltFilter = {
-    val hashed = HashedKeys.of(found.filter, joinId)
+  private def bitsOf(keys: Long): Long = BloomFilter.optimalNumOfBits(math.max(1L, keys), limits.filter.falsePositiveRate)
+
+  private def ofEngine(found: EngineBuild.Found, filter: Array[Byte]): BuiltFilter = {
+    val hashed = HashedKeys.of(filter, joinId)
     BuiltFilter.OfEngine(
       FilterSummary(
         HashedKeys.Kind,

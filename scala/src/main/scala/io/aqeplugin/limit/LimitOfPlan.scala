@@ -26,6 +26,7 @@ private[limit] final class LimitOfPlan(plan: SparkPlan, child: SparkPlan, all: L
 
   private val found: Either[Reason, (LimitedScan, ScanFiles)] = for {
     limited <- scanned
+    _ <- all.engine.map(name => Reason(ReasonCode.LimitSource, subject = name)).toLeft(())
     _ <- Either.cond(!maySkipFiles(limited.scan), (), Reason(ReasonCode.FilesMayBeSkipped))
     files <- ScanFiles.of(limited.scan)
   } yield (limited, files)

@@ -5,11 +5,14 @@ import org.apache.spark.sql.execution.{CollectLimitExec, LocalLimitExec, SparkPl
 
 import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.Thresholds
+import io.aqeplugin.observe.Engines
 
 /** The limits of a plan that is made for an execution.
   *
   * @param limits
   *   those of the query
+  * @param engine
+  *   the name of the engine that carries the plan out, which reads all files; none if Spark does
   * @param endNanos
   *   until when footers may be read, as `System.nanoTime`: a union of many tables has a limit over each of them
   * @param announce
@@ -22,6 +25,7 @@ final class LimitsOfPlan(
     val mode: Mode,
     val thresholds: Thresholds,
     val sparkContext: SparkContext,
+    val engine: Option[String],
     val endNanos: Long
 )(val announce: LimitDecision => Unit, slotsNow: => Int) {
   val maxFooters: Long = thresholds(AqeConf.LimitMaxFooters)
@@ -37,9 +41,11 @@ final class LimitsOfPlan(
 
 object LimitsOfPlan {
 
-  /** Whether a plan has a limit that may be decided. */
-  def has(plan: SparkPlan): Boolean = plan.exists {
-    case _: CollectLimitExec | _: LocalLimitExec | _: TakeOrderedAndProjectExec => true
-    case _                                                                      => false
+  /** Whether a plan has a limit that may be decided, of Spark's or of an engine's. */
+  def has(plan: SparkPlan): Boolean = plan.exists { node =>
+    Engines.ofSpark(node) match {
+      case _: CollectLimitExec | _: LocalLimitExec | _: TakeOrderedAndProjectExec => true
+      case _                                                                      => false
+    }
   }
 }

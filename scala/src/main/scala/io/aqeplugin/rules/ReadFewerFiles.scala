@@ -8,6 +8,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{AqeConf, Mode, SessionConf}
 import io.aqeplugin.limit.{LimitsOfPlan, LimitsOfQuery}
+import io.aqeplugin.observe.StagePlan
 import io.aqeplugin.tell.DecisionLog
 
 /** Lets the scan below a limit read fewer files.
@@ -25,13 +26,20 @@ final case class ReadFewerFiles(session: SparkSession) extends SafeRule[SparkPla
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
     val mode = SessionConf.limitMode(SQLConf.get)
     // A plan that is made before its query runs, by explain for example, may meet other files than those that it was made for.
-    if (plan.logicalLink.exists(_.isStreaming) || !context.isExecution || mode == Mode.Off || context.engine.isDefined) plan
+    if (plan.logicalLink.exists(_.isStreaming) || !context.isExecution || mode == Mode.Off) plan
     else {
       val endNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(context.thresholds(AqeConf.LimitFooterTimeout))
-      new LimitsOfPlan(LimitsOfQuery(context.state), mode, context.thresholds, context.sparkContext, endNanos)(
+      val engine = context.engine.map(_.name)
+      val limits = new LimitsOfPlan(LimitsOfQuery(context.state), mode, context.thresholds, context.sparkContext, engine, endNanos)(
         DecisionLog.announce(context.state, _),
         context.cluster.facts.slots
-      ).decided(plan)
+      )
+      // An engine's limits are told, and stay.
+      if (engine.isEmpty) limits.decided(plan)
+      else {
+        val _ = limits.decided(StagePlan.ofSpark(plan))
+        plan
+      }
     }
   }
 }

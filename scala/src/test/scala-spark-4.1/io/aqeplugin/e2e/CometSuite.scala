@@ -139,6 +139,22 @@ class CometSuite extends AnyFunSuite with CometSession {
     assert(ofEven.map(_.get("rowsOut").asLong) == Seq(0L) && ofEven.head.get("rowsIn").asLong > 0, result.plan)
   }
 
+  test("a limit that Comet carries out is told, and left to it") {
+    for (query <- Seq("SELECT v FROM fact WHERE k < 5 LIMIT 3", "SELECT v FROM fact ORDER BY k LIMIT 3")) {
+      val told = withPlugin(spark.sql(query)).limits.map(_.decision.get("reason"))
+      assert(told.map(_.get("code").textValue) == Seq("LIMIT_SOURCE"), query)
+      assert(told.forall(_.get("subject").textValue == "Comet"), told)
+    }
+  }
+
+  test("a build side of many rows with few keys makes a small filter") {
+    table("visits", "SELECT id % 30 * 9 AS dk, id AS visit FROM range(100000)")
+    val result = sameRows(spark.sql("SELECT count(v) FROM visits LEFT JOIN fact ON k = dk"))
+    val ofFact = outcomes(result).filter(_.get("table").textValue.contains("fact"))
+    assert(ofFact.size == 1 && ofFact.head.get("filterBytes").asLong < 1000, s"${result.decided} ${result.plan}")
+    assert(ofFact.head.get("rowsOut").asLong < ofFact.head.get("rowsIn").asLong / 2, ofFact)
+  }
+
   test("a filter waits for a build side whose rows wait for a filter themselves") {
     table("returns", "SELECT id AS rv, id % 3 AS why FROM range(20000)", files = 2)
     val result = sameRows(spark.sql(
