@@ -345,6 +345,8 @@ class FilterOutcome:
         keys: build rows with a key.
         any_of: the first filter of the union that the filter is part of, which has the union's rows; ``None`` if it
             stands alone.
+        files_left_out: data files that the scan did not read because they hold no key, where the table's format tells.
+        bytes_left_out: of these files.
     """
 
     filter_id: str
@@ -361,6 +363,8 @@ class FilterOutcome:
     wait_millis: int
     keys: int
     any_of: str | None = None
+    files_left_out: int | None = None
+    bytes_left_out: int | None = None
 
     @property
     def rows_removed(self) -> int:

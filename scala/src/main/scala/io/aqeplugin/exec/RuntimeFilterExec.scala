@@ -255,8 +255,17 @@ object RuntimeFilterExec {
   *   the keys, by the scan's columns
   * @param why
   *   a short form of the decision
+  * @param leftOut
+  *   by the filter's keys
   */
-final case class FilterLabel(filterId: String, joinId: String, table: String, columns: Seq[String], why: String) {
+final case class FilterLabel(
+    filterId: String,
+    joinId: String,
+    table: String,
+    columns: Seq[String],
+    why: String,
+    leftOut: LeftOut = LeftOut.Nothing
+) {
 
   /** The outcome of the filter without rows.
     *
@@ -278,7 +287,9 @@ final case class FilterLabel(filterId: String, joinId: String, table: String, co
       built.fold(0L)(_.sizeBytes),
       built.fold(0L)(_.buildMillis),
       waitMillis,
-      built.fold(0L)(_.rows)
+      built.fold(0L)(_.rows),
+      filesLeftOut = leftOut.files,
+      bytesLeftOut = leftOut.bytes
     )
   }
 

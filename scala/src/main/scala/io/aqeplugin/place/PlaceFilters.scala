@@ -29,7 +29,9 @@ final case class Placement(
     expectedPassRate: Double,
     union: Option[Int] = None,
     isOfSeveralPlans: Boolean = false
-)
+) {
+  def leavingOut(files: LeftOut): Placement = copy(label = label.copy(leftOut = files))
+}
 
 /** A build side whose keys are to be sketched while it runs.
   *
@@ -100,11 +102,15 @@ final class PlaceFilters(
 
   private def withFilters(node: SparkPlan, here: Seq[Placement]): SparkPlan = {
     val filters = PlaceFilters.filters(here)
-    val pruned = filters.foldLeft(node) { (scan, filter) =>
+    val scans = filters.scanLeft(node) { (scan, filter) =>
       known(filter)
         .fold(scan)(ScanAdapter.withKnownKeys(scan, filter.head.request.target.keys, _, tables, limits.inListMaxKeys))
     }
-    engine.fold(waiting(pruned, here, filters))(_.placed(pruned, filters.map(_.map(one => one -> result(one))), clockNanos))
+    val told = filters.lazyZip(scans).lazyZip(scans.drop(1)).map { (filter, before, after) =>
+      // What is counted for a union is counted for its first filter.
+      filter.head.leavingOut(LeftOut.of(after) - LeftOut.of(before)) +: filter.tail
+    }
+    engine.fold(waiting(scans.last, told))(_.placed(scans.last, told.map(_.map(one => one -> result(one))), clockNanos))
   }
 
   private def result(placement: Placement): Option[Either[Reason, FilterSummary]] = {
@@ -115,7 +121,8 @@ final class PlaceFilters(
     }
   }
 
-  private def waiting(pruned: SparkPlan, here: Seq[Placement], filters: Seq[Seq[Placement]]): SparkPlan = {
+  private def waiting(pruned: SparkPlan, filters: Seq[Seq[Placement]]): SparkPlan = {
+    val here = filters.flatten
     val requests = here.map(_.request)
     val found = here.map(p => PlaceFilters.exchange(p, heldBack(p.label.joinId, sourceOf(p.request)), limits))
     val sources = if (limits.forEngine) found.map(PlaceFilters.gate) else found

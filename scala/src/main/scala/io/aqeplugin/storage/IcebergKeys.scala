@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation}
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.aqeplugin.exec.ColumnKeys
+import io.aqeplugin.exec.{ColumnKeys, LeftOut}
 import io.aqeplugin.metrics.Survivable
 import io.aqeplugin.observe.TableStatistics
 
@@ -30,7 +30,8 @@ private[storage] object IcebergKeys extends KeyedFormat {
           // A scan of its own for each node of a plan: Spark's runtime filters change it.
           val fresh = KeyedFormat.linked(batch, ThisSparkLine.withSource(batch, read.reading(plan.by, plan.tasks, plan.told)))
           // Of more keys, Iceberg compares the values of partitions one by one only at run time.
-          Option.when(keys.literals.exists(_.size > MostListed))(BatchScanKeys.asked(fresh, keys)).flatten.getOrElse(fresh)
+          val asked = Option.when(keys.literals.exists(_.size > MostListed))(BatchScanKeys.asked(fresh, keys)).flatten.getOrElse(fresh)
+          LeftOut.noted(asked, LeftOut.of(batch) + plan.leftOut)
         }
       catch {
         case Survivable(error) =>
@@ -47,7 +48,7 @@ private[storage] object IcebergKeys extends KeyedFormat {
     * @param told
     *   a condition that stands for the keys
     */
-  private final case class Planned(by: AnyRef, tasks: Seq[AnyRef], told: AnyRef)
+  private final case class Planned(by: AnyRef, tasks: Seq[AnyRef], told: AnyRef, leftOut: LeftOut)
 
   /** What was planned for some keys of a column of the rows that fulfil the scan's conditions. */
   private type Earlier = Map[(String, String, ColumnKeys), Option[Planned]]
@@ -76,9 +77,12 @@ private[storage] object IcebergKeys extends KeyedFormat {
       before = read.files
       search <-
         if (keys.areTexts) ofTexts(read, field, keys) else ofWholes(read, field, keys, before.size, paysInFiles(batch, keys, tables))
-      (by, tasks) <- read.again(field, search.pushed)(task => search.mayHold(task) && before(read.fileOf(task)))
+      (by, tasks) <- read.again(field, search.pushed)(task => search.mayHold(task) && before.contains(read.fileOf(task)))
       if tasks.size < before.size || search.pushed.isDefined
-    } yield Planned(by, tasks, search.told)
+    } yield {
+      val left = before -- tasks.map(read.fileOf)
+      Planned(by, tasks, search.told, LeftOut(left.size.toLong, left.values.sum))
+    }
 
   /** Whether row groups and manifests are likely to lack all keys. */
   private def paysInFiles(batch: BatchScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =

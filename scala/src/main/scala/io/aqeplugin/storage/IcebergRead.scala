@@ -26,13 +26,19 @@ private[storage] final class IcebergRead private (
   import IcebergMembers._
 
   private val contentOf = interface(table, "ContentScanTask").getMethod("file")
+  private val sizeOf = interface(table, "ContentFile").getMethod("fileSizeInBytes")
   private val locationOf = interface(table, "ContentFile").getMethod("location")
 
   /** Where the data file of a task is. */
   def fileOf(task: AnyRef): String = locationOf.invoke(contentOf.invoke(task)).toString
 
-  /** The data files that are read; planned already. */
-  def files: Set[String] = IcebergRead.objects(withinPackage(scan, "tasks")).map(fileOf).toSet
+  /** The data files that are read, with their bytes; planned already. */
+  def files: Map[String, Long] = IcebergRead.objects(withinPackage(scan, "tasks")).map(task => fileOf(task) -> bytesOf(task)).toMap
+
+  private def bytesOf(task: AnyRef): Long = sizeOf.invoke(contentOf.invoke(task)) match {
+    case bytes: java.lang.Long => bytes
+    case _                     => 0L
+  }
 
   /** What rows are read by, as text. */
   def conditions: String = withinPackage(scan, "filtersDesc").toString

@@ -33,6 +33,7 @@ object DecisionMetrics extends MetricList {
   )
   private val rowsIn = counter("filters.rowsIn", "rows")("rows that filters checked in queries that have ended")
   private val rowsOut = counter("filters.rowsOut", "rows")("checked rows that passed")
+  private val filesLeftOut = counter("filters.filesLeftOut", "files")("data files that scans did not read, where the table's format tells")
   private val filterBytes = counter("filters.bytes", "bytes")("total memory of all filters that were built")
   private val buildMillis = counter("filters.buildMillis", "millis")("total duration of the filter builds")
   private val waitMillis = counter("filters.waitMillis", "millis")(
@@ -88,6 +89,7 @@ object DecisionMetrics extends MetricList {
       if (o.rowsUnchecked > 0) filtersSelfDisabled.add(1L)
       rowsIn.add(o.rowsIn)
       rowsOut.add(o.rowsOut)
+      filesLeftOut.add(o.filesLeftOut)
       filterBytes.add(o.filterBytes)
       buildMillis.add(o.buildMillis)
       waitMillis.add(o.waitMillis)

@@ -60,6 +60,9 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
       val (ran, some) = reading(withPlugin(spark.sql(query)))
       assert(ran.rows == expected)
       assert(all.records - some.records >= 0.95 * 900000, s"$some of $all")
+      val size = spark.sql("SELECT sum(file_size_in_bytes) FROM ice.db.facts.files").head().getLong(0)
+      val told = outcomes(ran).map(one => (one.get("filesLeftOut").asLong, one.get("bytesLeftOut").asDouble / size))
+      assert(told.map(_._1) == Seq(180L) && told.forall { case (_, share) => share > 0.85 && share < 0.95 }, told)
     }
 
   test("hundreds of keys, which Iceberg takes for all values, leave out each file without one of them") {
@@ -304,7 +307,8 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
     iceberg("pairs", "id AS k, 999 - id AS r, id AS v")
     table("pair_keys", "SELECT id AS k, 999 - id AS r FROM range(1000) WHERE id IN (5, 6, 7, 905)")
     val two = "SELECT count(*), sum(s.v) FROM ice.db.pairs s JOIN pair_keys d ON s.k = d.k AND s.r = d.r"
-    assert(reads("pairs", two) == 200)
+    val ran = sameRows(spark.sql(two))
+    assert(scanned(ran, "pairs") == 200 && outcomes(ran).map(_.get("filesLeftOut").asLong) == Seq(8L))
     table("others", "SELECT id AS r FROM range(100)")
     assert(reads("pairs", s"$two JOIN others o ON s.r = o.r") == 100)
   }

@@ -153,7 +153,11 @@ object QueryView {
   private def happened(outcome: FilterOutcome): Seq[Node] =
     if (!outcome.found) Seq(strong("not found when the scan ran: every row passed"))
     else
-      outcome.reason.fold[Seq[Node]](Seq(text("applied")))(why => strong("let every row pass: ") +: Words.reasonInOneCell(why))
+      outcome.reason.fold[Seq[Node]](Seq(text(applied(outcome))))(why => strong("let every row pass: ") +: Words.reasonInOneCell(why))
+
+  private def applied(outcome: FilterOutcome): String =
+    if (outcome.filesLeftOut == 0) "applied"
+    else s"applied; ${Quantity.of(outcome.filesLeftOut, "files")}, ${Quantity.of(outcome.bytesLeftOut, "bytes")} not read"
 
   /** A filter without an outcome: it is not in the plan, or the query has not ended. */
   private def placed(filter: PlacedFilter): Node = {
