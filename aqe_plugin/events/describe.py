@@ -272,7 +272,7 @@ def describe_outcome(outcome: FilterOutcome) -> str:
         rows = f"a union with other uses' filters, {rows}" if is_first else "in the union of another filter"
     if outcome.files_left_out:
         size = quantity(outcome.bytes_left_out or 0, "bytes")
-        rows += f"; {quantity(outcome.files_left_out, 'files')}, {size} not read"
+        rows += f"; files without a key not read: {count(outcome.files_left_out)} ({size})"
     cost = f"{outcome.kind} of {quantity(outcome.keys, 'keys')}, {quantity(outcome.filter_bytes, 'bytes')}"
     return f"{scan}: {rows}; {cost}, built in {quantity(outcome.build_millis, 'millis')}, {waited}"
 

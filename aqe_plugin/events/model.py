@@ -345,7 +345,7 @@ class FilterOutcome:
         keys: build rows with a key.
         any_of: the first filter of the union that the filter is part of, which has the union's rows; ``None`` if it
             stands alone.
-        files_left_out: data files that the scan did not read because they hold no key, where the table's format tells.
+        files_left_out: data files that the scan did not read because they hold none of the keys; ``None`` if not known.
         bytes_left_out: of these files.
     """
 

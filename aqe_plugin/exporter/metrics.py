@@ -132,6 +132,10 @@ ROWS_OUT = _counter("filter_rows_out", "Rows that passed filters, by kind of fil
 ROWS_UNCHECKED = _counter(
     "filter_rows_unchecked", "Rows that passed unchecked: their filter was paused, or could not compute their key."
 )
+FILES_LEFT_OUT = _counter(
+    "filter_files_left_out", "Data files that scans did not read because they hold none of the keys, as far as known."
+)
+BYTES_LEFT_OUT = _counter("filter_bytes_left_out", "Bytes of the data files that scans did not read, as far as known.")
 FILTER_BYTES = _counter("filter_bytes", "Bytes of all built filters, by kind.", "kind", starts=KINDS)
 BUILD_SECONDS = _seconds("filter_build", "Time to build a filter.")
 WAIT_SECONDS = _seconds("filter_wait", "How long a probe side waited for its build side.")

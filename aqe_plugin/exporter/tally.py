@@ -179,6 +179,8 @@ class Tally:
         self._add(metrics.ROWS_OUT, kind, by=outcome.rows_out)
         self._add(metrics.FILTER_BYTES, kind, by=outcome.filter_bytes)
         self._add(metrics.ROWS_UNCHECKED, by=outcome.rows_unchecked)
+        self._add(metrics.FILES_LEFT_OUT, by=outcome.files_left_out or 0)
+        self._add(metrics.BYTES_LEFT_OUT, by=outcome.bytes_left_out or 0)
         if outcome.reason is not None:
             self._add(metrics.PASS_ALL, self._code(outcome.reason.code))
         else:

@@ -55,7 +55,8 @@ def test_a_scrape_has_every_metric_with_its_type_and_help(tmp_path: Path) -> Non
 def test_a_scrape_has_the_sums_of_all_logs(tmp_path: Path) -> None:
     broadcast = replace(DECISION, choice="broadcast")
     write_log(tmp_path / "app-1", query_lines(1), [line(decided(2, broadcast, "observe"))])
-    write_log(tmp_path / "app-2", [line(ended(1, (OUTCOME, PASSED_ALL)))])
+    spared = replace(OUTCOME, files_left_out=180, bytes_left_out=3 << 20)
+    write_log(tmp_path / "app-2", [line(ended(1, (spared, PASSED_ALL)))])
     with serve(str(tmp_path), 0) as port:
         got = scrape(port)
     decisions = "aqe_plugin_join_decisions_total"
@@ -68,6 +69,8 @@ def test_a_scrape_has_the_sums_of_all_logs(tmp_path: Path) -> None:
     assert value(got, "aqe_plugin_filters_passed_all_total", reason="BUILD_TIMEOUT") == 1
     assert value(got, "aqe_plugin_filter_rows_in_total", kind="split_block_bloom") == 57_600_000
     assert value(got, "aqe_plugin_filter_rows_out_total", kind="pass_all") == 100
+    assert value(got, "aqe_plugin_filter_files_left_out_total") == 180
+    assert value(got, "aqe_plugin_filter_bytes_left_out_total") == 3 << 20
     assert value(got, "aqe_plugin_filter_wait_seconds_sum") == pytest.approx(0.077)
     assert value(got, "aqe_plugin_filter_wait_seconds_bucket", le="0.05") == 2
     assert value(got, "aqe_plugin_filter_wait_seconds_bucket", le="0.025") == 0

@@ -3,23 +3,37 @@ package io.aqeplugin.exec
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 
-/** Data files of a scan that keys left out before it started, where its source tells. */
-final case class LeftOut(files: Long, bytes: Long) {
-  def +(other: LeftOut): LeftOut = LeftOut(files + other.files, bytes + other.bytes)
-  def -(other: LeftOut): LeftOut = LeftOut(files - other.files, bytes - other.bytes)
+/** @param bytes
+  *   of the whole files
+  */
+final case class DataFiles(count: Long, bytes: Long) {
+  def +(other: DataFiles): DataFiles = DataFiles(count + other.count, bytes + other.bytes)
 }
 
+/** The data files that keys left out of a scan, where its source tells. */
 object LeftOut {
-  val Nothing: LeftOut = LeftOut(0L, 0L)
 
-  private val tag = TreeNodeTag[LeftOut]("aqePlugin.leftOut")
+  /** What one step left out, asked of the scan when that has run; none if it is not known. */
+  type Count = SparkPlan => Option[DataFiles]
 
-  /** By all keys that a scan node has. */
-  def of(scan: SparkPlan): LeftOut = scan.getTagValue(tag).getOrElse(Nothing)
+  /** A task that gets the scan with its tags needs none. */
+  private final case class Steps(@transient all: Vector[Count])
 
-  /** The scan, of which it is known. */
-  def noted[P <: SparkPlan](scan: P, leftOut: LeftOut): P = {
-    scan.setTagValue(tag, leftOut)
+  private val tag = TreeNodeTag[Steps]("aqePlugin.leftOut")
+
+  /** Of each step by which a scan reads less. */
+  def of(scan: SparkPlan): Vector[Count] = scan.getTagValue(tag).fold(Vector.empty[Count])(_.all)
+
+  /** `scan`, which reads less than `earlier` by one more step. */
+  def counted[P <: SparkPlan](earlier: SparkPlan, scan: P, step: Option[Count] = None): P = {
+    val steps = of(earlier) ++ step
+    if (steps.nonEmpty) scan.setTagValue(tag, Steps(steps))
     scan
+  }
+
+  /** What the steps between two forms of a scan left out of the one that runs. */
+  def between(before: SparkPlan, after: SparkPlan, runs: SparkPlan): () => Option[DataFiles] = {
+    val steps = of(after).drop(of(before).size)
+    () => steps.flatMap(_(runs)).reduceOption(_ + _)
   }
 }

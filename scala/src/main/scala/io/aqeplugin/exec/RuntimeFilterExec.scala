@@ -256,16 +256,15 @@ object RuntimeFilterExec {
   * @param why
   *   a short form of the decision
   * @param leftOut
-  *   by the filter's keys
+  *   asked when the scan has run. It makes no label another one: AQE compares plans
   */
 final case class FilterLabel(
     filterId: String,
     joinId: String,
     table: String,
     columns: Seq[String],
-    why: String,
-    leftOut: LeftOut = LeftOut.Nothing
-) {
+    why: String
+)(@transient val leftOut: () => Option[DataFiles] = () => None) {
 
   /** The outcome of the filter without rows.
     *
@@ -274,6 +273,7 @@ final case class FilterLabel(
     */
   def outcome(found: Option[Either[Reason, FilterSummary]], waitMillis: Long): FilterOutcome = {
     val built = found.flatMap(_.toOption)
+    val files = leftOut()
     FilterOutcome(
       filterId,
       joinId,
@@ -288,8 +288,8 @@ final case class FilterLabel(
       built.fold(0L)(_.buildMillis),
       waitMillis,
       built.fold(0L)(_.rows),
-      filesLeftOut = leftOut.files,
-      bytesLeftOut = leftOut.bytes
+      filesLeftOut = files.map(_.count),
+      bytesLeftOut = files.map(_.bytes)
     )
   }
 

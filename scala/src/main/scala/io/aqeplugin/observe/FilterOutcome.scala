@@ -26,9 +26,9 @@ final case class FilterOutcome(
       doc = "the first filter of the union that the filter is part of, whose rows are those of the union; null if it stands alone",
       optional = true
     ) anyOf: String = "",
-    @Told(doc = "data files that the scan did not read because they hold no key, where the table's format tells", unit = "files", optional = true)
-    filesLeftOut: Long = 0L,
-    @Told(doc = "bytes of these files", unit = "bytes", optional = true) bytesLeftOut: Long = 0L
+    @Told(doc = "data files that the scan did not read because they hold none of the keys; null if not known", unit = "files")
+    filesLeftOut: Option[Long] = None,
+    @Told(doc = "bytes of these files", unit = "bytes") bytesLeftOut: Option[Long] = None
 ) {
 
   /** Whether the scan found its filter when it ran; one that passes all rows counts as found and has a reason. */

@@ -30,7 +30,7 @@ final case class Placement(
     union: Option[Int] = None,
     isOfSeveralPlans: Boolean = false
 ) {
-  def leavingOut(files: LeftOut): Placement = copy(label = label.copy(leftOut = files))
+  def leavingOut(files: () => Option[DataFiles]): Placement = copy(label = label.copy()(files))
 }
 
 /** A build side whose keys are to be sketched while it runs.
@@ -108,7 +108,7 @@ final class PlaceFilters(
     }
     val told = filters.lazyZip(scans).lazyZip(scans.drop(1)).map { (filter, before, after) =>
       // What is counted for a union is counted for its first filter.
-      filter.head.leavingOut(LeftOut.of(after) - LeftOut.of(before)) +: filter.tail
+      filter.head.leavingOut(LeftOut.between(before, after, scans.last)) +: filter.tail
     }
     engine.fold(waiting(scans.last, told))(_.placed(scans.last, told.map(_.map(one => one -> result(one))), clockNanos))
   }

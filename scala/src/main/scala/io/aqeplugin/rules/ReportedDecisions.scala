@@ -37,7 +37,7 @@ private[rules] object ReportedDecisions {
   def labelOf(target: FilterTarget, joinId: String, why: String): FilterLabel = {
     val table = if (target.isScan) ScanName.of(target.node) else exchangeName(target.exchanges.headOption)
     val filterId = MurmurHash3.stringHash(s"$joinId>$table>${target.keys.map(JoinId.text).mkString(",")}").toHexString
-    FilterLabel(filterId, joinId, table, target.keys.map(JoinKey.nameOf), why)
+    FilterLabel(filterId, joinId, table, target.keys.map(JoinKey.nameOf), why)()
   }
 
   /** What stands below an exchange has another name when it has run. */

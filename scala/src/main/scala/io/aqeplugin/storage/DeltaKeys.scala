@@ -28,7 +28,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
           else if (isTrusted(keys) && DeltaScan.readsByName(file) && isLarge(file, files) && !ParquetKeys.skipsDamage(file.relation))
             byStatistics(file, keys, tables)
           else None
-        narrowed.map(KeyedFormat.linked(file, _))
+        narrowed.map(UnlistedFiles.counted(file, _))
       }
     case _ => None
   }

@@ -5,10 +5,12 @@ import java.net.URI
 import scala.util.Try
 
 import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.spark.sql.catalyst.expressions.ExpressionSet
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.PartitionDirectory
 
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
+import io.aqeplugin.exec.DataFiles
 import io.aqeplugin.observe.TableFacts
 
 /** Scans of Delta tables, which are scans of Parquet files with a format of Delta's own. It is known by name: the plugin does not depend on
@@ -72,6 +74,15 @@ object DeltaScan {
 
   /** Whether columns have their own names in the files. */
   def namesColumnsAsInFiles(scan: FileSourceScanExec): Boolean = columnMapping(scan).contains(NoMapping)
+
+  /** The files that the scan reads, if they are those that Delta selected while it planned the query: under other conditions it selects anew. */
+  def listed(scan: FileSourceScanExec): Option[DataFiles] =
+    for {
+      count <- preparedFiles(scan)
+      listed <- prepared(scan)
+      by <- valueOf(listed, "allFilters") if by == ExpressionSet(scan.partitionFilters ++ scan.dataFilters)
+      bytes <- valueOf(listed, "scanned").flatMap(number(_, "bytesCompressed"))
+    } yield DataFiles(count.toLong, bytes)
 
   private def prepared(scan: FileSourceScanExec): Option[AnyRef] = valueOf(scan.relation.location, "preparedScan")
 

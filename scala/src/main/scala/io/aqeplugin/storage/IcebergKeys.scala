@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation}
 import org.apache.spark.unsafe.types.UTF8String
 
-import io.aqeplugin.exec.{ColumnKeys, LeftOut}
+import io.aqeplugin.exec.{ColumnKeys, DataFiles, LeftOut}
 import io.aqeplugin.metrics.Survivable
 import io.aqeplugin.observe.TableStatistics
 
@@ -31,7 +31,7 @@ private[storage] object IcebergKeys extends KeyedFormat {
           val fresh = KeyedFormat.linked(batch, ThisSparkLine.withSource(batch, read.reading(plan.by, plan.tasks, plan.told)))
           // Of more keys, Iceberg compares the values of partitions one by one only at run time.
           val asked = Option.when(keys.literals.exists(_.size > MostListed))(BatchScanKeys.asked(fresh, keys)).flatten.getOrElse(fresh)
-          LeftOut.noted(asked, LeftOut.of(batch) + plan.leftOut)
+          LeftOut.counted(batch, asked, Some(_ => Some(plan.leftOut)))
         }
       catch {
         case Survivable(error) =>
@@ -48,7 +48,7 @@ private[storage] object IcebergKeys extends KeyedFormat {
     * @param told
     *   a condition that stands for the keys
     */
-  private final case class Planned(by: AnyRef, tasks: Seq[AnyRef], told: AnyRef, leftOut: LeftOut)
+  private final case class Planned(by: AnyRef, tasks: Seq[AnyRef], told: AnyRef, leftOut: DataFiles)
 
   /** What was planned for some keys of a column of the rows that fulfil the scan's conditions. */
   private type Earlier = Map[(String, String, ColumnKeys), Option[Planned]]
@@ -81,7 +81,7 @@ private[storage] object IcebergKeys extends KeyedFormat {
       if tasks.size < before.size || search.pushed.isDefined
     } yield {
       val left = before -- tasks.map(read.fileOf)
-      Planned(by, tasks, search.told, LeftOut(left.size.toLong, left.values.sum))
+      Planned(by, tasks, search.told, DataFiles(left.size.toLong, left.values.sum))
     }
 
   /** Whether row groups and manifests are likely to lack all keys. */

@@ -6,6 +6,8 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.datasources.{InMemoryFileIndex, PartitionSpec}
 
+import io.aqeplugin.exec.DataFiles
+
 /** The partitions of an index that fulfil conditions on their values, found as `listFiles` finds them, but without a look at their files: that
   * look is most of the time of a listing.
   */
@@ -14,13 +16,17 @@ private[storage] object IndexedPartitions {
   /** The sizes of the partitions of one listing, and the sums for the most recent conditions: the values of 100,000 partitions lie all over the
     * heap, and one condition on them takes ten milliseconds.
     *
-    * @param bytes
+    * @param counts
     *   of the files of each partition, in the order of the partitions
+    * @param bytes
+    *   of these files
     */
-  private final class Listing(val bytes: Array[Long]) {
-    private val sums = new AtomicReference(Vector.empty[(Expression, Long)])
+  private final class Listing(val counts: Array[Int], val bytes: Array[Long]) {
+    private val sums = new AtomicReference(Vector.empty[(Expression, DataFiles)])
 
-    def sumOf(condition: Expression)(add: => Option[Long]): Option[Long] = sums.get.collectFirst { case (`condition`, sum) => sum }.orElse {
+    def sumOf(condition: Expression)(add: => Option[DataFiles]): Option[DataFiles] = sums.get.collectFirst { case (`condition`, sum) =>
+      sum
+    }.orElse {
       val added = add
       if (isSmall(condition)) added.foreach(sum => sums.updateAndGet(all => ((condition, sum) +: all).take(SumsKept)))
       added
@@ -39,33 +45,42 @@ private[storage] object IndexedPartitions {
   }
 
   private val listings =
-    new PerListing(index => new Listing(index.listFiles(Nil, Nil).iterator.map(_.files.iterator.map(_.getLen).sum).toArray))
+    new PerListing({ index =>
+      val files = index.listFiles(Nil, Nil).map(_.files)
+      new Listing(files.iterator.map(_.size).toArray, files.iterator.map(_.iterator.map(_.getLen).sum).toArray)
+    })
 
-  /** The bytes of the files of these partitions; of all files of an index without partitions.
+  /** The files of these partitions; all files of an index without partitions.
     *
     * @throws java.lang.Exception
     *   whatever a condition throws for a partition's values
     */
-  def bytes(index: InMemoryFileIndex, conditions: Seq[Expression]): Long = {
+  def files(index: InMemoryFileIndex, conditions: Seq[Expression]): DataFiles = {
     val spec = index.partitionSpec()
     val listing = listings.of(index)
     val condition = bound(spec, conditions)
     // None without partitions, or when another query refreshed the index in between.
-    listing.sumOf(condition)(if (index.partitionSpec() eq spec) sum(spec, listing.bytes, condition) else None)
-      .getOrElse(index.listFiles(conditions, Nil).iterator.flatMap(_.files).map(_.getLen).sum)
+    listing.sumOf(condition)(if (index.partitionSpec() eq spec) sum(spec, listing, condition) else None).getOrElse {
+      val found = index.listFiles(conditions, Nil).flatMap(_.files)
+      DataFiles(found.size.toLong, found.iterator.map(_.getLen).sum)
+    }
   }
 
-  /** None if the bytes are not those of the partitions. */
-  private def sum(spec: PartitionSpec, bytes: Array[Long], condition: Expression): Option[Long] = {
+  /** None if the files are not those of the partitions. */
+  private def sum(spec: PartitionSpec, listing: Listing, condition: Expression): Option[DataFiles] = {
     val selects = Predicate.createInterpreted(condition)
     val partitions = spec.partitions.iterator
-    var sum = 0L
+    var count = 0L
+    var bytes = 0L
     var at = 0
-    while (partitions.hasNext && at < bytes.length) {
-      if (selects.eval(partitions.next().values)) sum += bytes(at)
+    while (partitions.hasNext && at < listing.bytes.length) {
+      if (selects.eval(partitions.next().values)) {
+        count += listing.counts(at)
+        bytes += listing.bytes(at)
+      }
       at += 1
     }
-    Option.when(!partitions.hasNext && at == bytes.length)(sum)
+    Option.when(!partitions.hasNext && at == listing.bytes.length)(DataFiles(count, bytes))
   }
 
   /** The values of these partitions; none of an index without partitions.

@@ -2,6 +2,7 @@ package io.aqeplugin.storage
 
 import org.apache.spark.sql.execution.SparkPlan
 
+import io.aqeplugin.exec.LeftOut
 import io.aqeplugin.observe.TableStatistics
 
 /** What scans of one kind can leave out when the keys of a join are known before they start. */
@@ -18,9 +19,11 @@ private[storage] trait KeyedFormat {
 
 private[storage] object KeyedFormat {
 
-  /** A copy of a leaf has no tags. Without its logical link, AQE could not tell which logical node the stage above it belongs to. */
+  /** A copy of a leaf has no tags. Without its logical link, AQE could not tell which logical node the stage above it belongs to; what was left
+    * out before stays counted.
+    */
   def linked[P <: SparkPlan](scan: SparkPlan, copy: P): P = {
     scan.logicalLink.foreach(copy.setLogicalLink)
-    copy
+    LeftOut.counted(scan, copy)
   }
 }

@@ -76,7 +76,7 @@ object SelectedFiles {
   def bytes(scan: FileSourceScanExec): Option[Long] = (scan.relation.location, conditions(scan)) match {
     case (_: CatalogFileIndex, _)                                      => None
     case (index: InMemoryFileIndex, conditions) if conditions.nonEmpty =>
-      Try(IndexedPartitions.bytes(index, conditions)).toOption
+      Try(IndexedPartitions.files(index, conditions).bytes).toOption
     case (index: InMemoryFileIndex, _) => Some(IndexedFiles.of(index).bytes)
     case (index, _)                    => Some(index.sizeInBytes)
   }

@@ -21,7 +21,7 @@ private[storage] object PartitionKeys extends KeyedFormat {
       // A catalog may know what a range is, but not the filter. It orders texts in its own way.
       def ranges: Option[Expression] = if (keys.areTexts) None else keys.isInRanges
       val found: Seq[Expression] = keys.isListed(mostListed(file, keys)).fold(ranges.toSeq ++ keys.mayBe)(Seq(_))
-      Option.when(found.nonEmpty)(KeyedFormat.linked(file, ThisSparkLine.withPartitionFilters(file, found)))
+      Option.when(found.nonEmpty)(UnlistedFiles.counted(file, ThisSparkLine.withPartitionFilters(file, found)))
         .filter(canListPartitions)
     case _ => None
   }
@@ -43,7 +43,7 @@ private[storage] object PartitionKeys extends KeyedFormat {
     */
   def narrowed(scan: SparkPlan, key: Expression, built: ColumnKeys): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec if canCompute(file, key) =>
-      built.small.map(filter => KeyedFormat.linked(file, ThisSparkLine.withPartitionFilters(file, Seq(MayBeKey(key, filter)))))
+      built.small.map(filter => UnlistedFiles.counted(file, ThisSparkLine.withPartitionFilters(file, Seq(MayBeKey(key, filter)))))
         .filter(canListPartitions)
     case _ => None
   }

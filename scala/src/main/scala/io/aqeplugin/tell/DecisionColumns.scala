@@ -52,8 +52,8 @@ object DecisionColumns {
     whole[FilterInPlace](Outcome("rowsIn"))(_.outcome.map(_.rowsIn)),
     whole[FilterInPlace](Outcome("rowsOut"))(_.outcome.map(_.rowsOut)),
     whole[FilterInPlace](Outcome("rowsUnchecked"))(_.outcome.map(_.rowsUnchecked)),
-    whole[FilterInPlace](Outcome("filesLeftOut"))(_.outcome.map(_.filesLeftOut)),
-    whole[FilterInPlace](Outcome("bytesLeftOut"))(_.outcome.map(_.bytesLeftOut)),
+    whole[FilterInPlace](Outcome("filesLeftOut"))(_.outcome.flatMap(_.filesLeftOut)),
+    whole[FilterInPlace](Outcome("bytesLeftOut"))(_.outcome.flatMap(_.bytesLeftOut)),
     flag[FilterInPlace]("self_disabled", "whether rows passed unchecked")(_.outcome.map(_.rowsUnchecked > 0)),
     whole[FilterInPlace](Outcome("buildMillis"))(_.outcome.map(_.buildMillis)),
     whole[FilterInPlace](Outcome("waitMillis"))(_.outcome.map(_.waitMillis))

@@ -33,7 +33,9 @@ object DecisionMetrics extends MetricList {
   )
   private val rowsIn = counter("filters.rowsIn", "rows")("rows that filters checked in queries that have ended")
   private val rowsOut = counter("filters.rowsOut", "rows")("checked rows that passed")
-  private val filesLeftOut = counter("filters.filesLeftOut", "files")("data files that scans did not read, where the table's format tells")
+  private val filesLeftOut =
+    counter("filters.filesLeftOut", "files")("data files that scans did not read because they hold none of the keys, as far as known")
+  private val bytesLeftOut = counter("filters.bytesLeftOut", "bytes")("bytes of the files that filters.filesLeftOut counts")
   private val filterBytes = counter("filters.bytes", "bytes")("total memory of all filters that were built")
   private val buildMillis = counter("filters.buildMillis", "millis")("total duration of the filter builds")
   private val waitMillis = counter("filters.waitMillis", "millis")(
@@ -89,7 +91,8 @@ object DecisionMetrics extends MetricList {
       if (o.rowsUnchecked > 0) filtersSelfDisabled.add(1L)
       rowsIn.add(o.rowsIn)
       rowsOut.add(o.rowsOut)
-      filesLeftOut.add(o.filesLeftOut)
+      o.filesLeftOut.foreach(filesLeftOut.add)
+      o.bytesLeftOut.foreach(bytesLeftOut.add)
       filterBytes.add(o.filterBytes)
       buildMillis.add(o.buildMillis)
       waitMillis.add(o.waitMillis)

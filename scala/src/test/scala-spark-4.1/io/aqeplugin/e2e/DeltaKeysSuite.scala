@@ -43,6 +43,10 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
 
   private def scanned(ran: Ran, name: String): Long = scans(ran.plan, name).map(_.metrics("numOutputRows").value).sum
 
+  /** The files that filters on a table left out, where it is known. */
+  private def told(ran: Ran, name: String): Seq[Option[Long]] =
+    outcomes(ran).filter(_.get("table").asText.contains(name)).map(one => Option(one.get("filesLeftOut")).filterNot(_.isNull).map(_.asLong))
+
   /** The same rows; what is read without and with the plugin, once Delta has read the table's log. */
   private def compared(query: String): (Ran, Read, Read) = {
     val expected = withoutPlugin(spark.sql(query))
@@ -64,6 +68,7 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
     assert(scanned(ran, "by_day") == 273 && all.records - some.records == 910 - 273)
     assert(some.bytes < all.bytes * 0.5, s"$some of $all")
     assert(scans(ran.plan, "by_day").map(_.metrics("numPartitions").value) == Seq(3L))
+    assert(told(ran, "by_day") == Seq(Some(70L)))
   }
 
   test("each column of a key of several leaves out partitions or files") {
@@ -73,6 +78,17 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
     assert(scanned(byDay, "by_day") == 19, "one of ten files of each partition")
     val sales = sameRows(spark.sql(joined(path("sales"), "pairs", "s.day = d.day AND s.id = d.id")))
     assert(files(sales, "sales") == 1)
+    assert(told(byDay, "by_day") == Seq(Some(98L)) && told(sales, "sales") == Seq(Some(9L)))
+  }
+
+  test("files that the filters of several joins or of several uses leave out of one scan are told once") {
+    val sales = path("sales")
+    table("days_of_first", "SELECT CAST(id AS int) AS narrow FROM range(300)")
+    val both = sameRows(spark.sql(s"${joined(sales, "ids", "s.id = d.id")} JOIN days_of_first f ON s.narrow = f.narrow"))
+    assert(files(both, "sales") == 1 && told(both, "sales").flatten == Seq(9L) && outcomes(both).size == 2, told(both, "sales"))
+    val uses = Seq(joined(sales, "ids", "s.id = d.id"), joined(sales, "days", "s.id = d.day"))
+    val twice = sameRows(spark.sql(uses.mkString("SELECT * FROM (", ") CROSS JOIN (", ")")))
+    assert(files(twice, "sales") == 2 && told(twice, "sales") == Seq(Some(8L), None), "one scan with a union of both")
   }
 
   test("partitions by strings") {
@@ -101,6 +117,12 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
     // A few records of Delta's log are read to choose the files.
     assert(all.records - some.records > 850, s"$some of $all")
     assert(some.bytes < all.bytes * 0.5, s"$some of $all")
+    val size = spark.sql(s"DESCRIBE DETAIL ${path("sales")}").select("sizeInBytes").head().getLong(0)
+    val read = scans(ran.plan, "sales").map(_.metrics("filesSize").value).sum
+    assert(told(ran, "sales") == Seq(Some(9L)) && outcomes(ran).map(_.get("bytesLeftOut").asLong) == Seq(size - read))
+    // Delta lists files under a condition that it did not know when it planned.
+    val under = sameRows(spark.sql(s"$query WHERE s.v < 1200"))
+    assert(files(under, "sales") == 1 && told(under, "sales") == Seq(Some(5L)))
   }
 
   test("texts of ASCII leave out files by statistics that are cut or have other characters than the files") {

@@ -288,7 +288,12 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
         assert(partitions(catalogued, name) == expected, s"$kind ${catalogued.plan}")
         val path = folder.resolve("warehouse").resolve(name).toString
         spark.read.schema(s"id BIGINT, x DOUBLE, p $kind").format(format).load(path).createOrReplaceTempView("by_path")
-        assert(partitions(joined("by_path", "s.p = d.k", "parts"), name) == expected, kind)
+        val byPath = joined("by_path", "s.p = d.k", "parts")
+        assert(partitions(byPath, name) == expected, kind)
+        // Without those that Spark leaves out itself, as no null has a partner.
+        def files(ran: Ran) = scans(ran.plan, name).map(_.metrics("numFiles").value).sum
+        val all = spark.read.format(format).load(path).inputFiles.count(!_.contains("__HIVE_DEFAULT_PARTITION__"))
+        assert(outcomes(byPath).map(_.get("filesLeftOut").asLong) == Seq(all - files(byPath)), kind)
       }
     }
 
@@ -343,6 +348,8 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
       val pruning = scans(both.plan, "pruned_by_spark").flatMap(_.partitionFilters).flatMap(_.collect { case p: DynamicPruning => p })
       assert(pruning.nonEmpty, both.plan)
       assert(filtered(both) == Seq("spark_catalog.default.pruned_by_spark(id,p)"))
+      // Not all of what is left out is.
+      assert(outcomes(both).forall(_.get("filesLeftOut").isNull))
       // Spark's pruning leaves nothing of these keys.
       assert(filtered(sameRows(spark.sql(joined("s.p = d.k")))).isEmpty)
     }

@@ -34,7 +34,7 @@ class UnionOfFiltersSuite extends AnyFunSuite with PluginSession {
   private def filtered(unions: Seq[Int], sources: RuntimeFilterExchangeExec*): RuntimeFilterExec = {
     val scan: SparkPlan = spark.range(100).queryExecution.sparkPlan
     val keys: Seq[Attribute] = scan.output
-    val labels = sources.indices.map(i => FilterLabel(s"f$i", s"j$i", "range", Seq("id"), "test"))
+    val labels = sources.indices.map(i => FilterLabel(s"f$i", s"j$i", "range", Seq("id"), "test")())
     RuntimeFilterExec(scan, sources.map(_ => keys), sources, labels, sources.map(_ => SelfDisable.Never), unions = unions)
   }
 

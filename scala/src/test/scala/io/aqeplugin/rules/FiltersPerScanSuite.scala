@@ -93,7 +93,7 @@ class FiltersPerScanSuite extends AnyFunSuite with PluginSession {
   private def placement(scan: SparkPlan, passRate: Double, joinId: String = "join", beside: Seq[SparkPlan] = Nil): Placement =
     Placement(
       FilterRequest(scan, Nil, None, FilterTarget(scan, Nil, Nil, wholeGroups = false, beside = beside)),
-      FilterLabel("id", joinId, "table", Nil, "why"),
+      FilterLabel("id", joinId, "table", Nil, "why")(),
       passRate
     )
 }

@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.{IntegerType, LongType, StructType}
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.e2e.PluginSession
+import io.aqeplugin.exec.DataFiles
 
 class IndexedPartitionsSuite extends AnyFunSuite with PluginSession {
   private val schema = new StructType().add("v", LongType)
@@ -41,27 +42,28 @@ class IndexedPartitionsSuite extends AnyFunSuite with PluginSession {
     Nil
   )
 
-  test("the bytes and the values of the partitions that conditions select are those of a listing") {
+  test("the files and the values of the partitions that conditions select are those of a listing") {
     val walked = index()
     conditions.foreach { some =>
       val listed = walked.listFiles(some, Nil)
-      assert(IndexedPartitions.bytes(walked, some) == listed.flatMap(_.files).map(_.getLen).sum, some)
+      val files = listed.flatMap(_.files)
+      assert(IndexedPartitions.files(walked, some) == DataFiles(files.size.toLong, files.map(_.getLen).sum), some)
       assert(IndexedPartitions.values(walked, some) == listed.map(_.values), some)
     }
   }
 
-  test("a table without partitions has the bytes of its files") {
+  test("a table without partitions has its files") {
     val flat = new InMemoryFileIndex(spark, Seq(new Path(s"$path/day=3")), Map.empty, None)
-    assert(IndexedPartitions.bytes(flat, Seq(IsNotNull(day))) == flat.sizeInBytes)
+    assert(IndexedPartitions.files(flat, Seq(IsNotNull(day))) == DataFiles(flat.allFiles().size.toLong, flat.sizeInBytes))
     assert(IndexedPartitions.values(flat, Seq(IsNotNull(day))).isEmpty)
   }
 
-  test("a listing's partitions have new bytes when the index was refreshed") {
+  test("a listing's partitions have new files when the index was refreshed") {
     val walked = index()
-    val before = IndexedPartitions.bytes(walked, Seq(EqualTo(day, Literal(3))))
+    val before = IndexedPartitions.files(walked, Seq(EqualTo(day, Literal(3))))
     withConf("spark.aqePlugin.mode" -> "off")(spark.range(10).selectExpr("id as v").write.mode("append").parquet(s"$path/day=3"))
     walked.refresh()
-    assert(IndexedPartitions.bytes(walked, Seq(EqualTo(day, Literal(3)))) > before)
+    assert(IndexedPartitions.files(walked, Seq(EqualTo(day, Literal(3)))).bytes > before.bytes)
   }
 
   /** How often the files of the index are walked by a query, after one that was run before. */

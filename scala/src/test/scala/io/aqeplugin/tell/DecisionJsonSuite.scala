@@ -174,13 +174,16 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a placed filter, an outcome and a flip point are read back unchanged, and follow the event schema") {
     val reason = Reason(ReasonCode.FilterPays, Some(0.5), Some(0.9), "ratio", "key")
     val placed = PlacedFilter("f", "j", "t", Seq("c"), applied = true, reason)
-    val outcome = FilterOutcome("f", "j", "t", Seq("c"), "exact", Some(reason), 1, 2, 3, 4, 5, 6, 7, "g")
+    val outcome = FilterOutcome("f", "j", "t", Seq("c"), "exact", Some(reason), 1, 2, 3, 4, 5, 6, 7, "g", Some(8), Some(9))
     val flip = JoinFlip("j", FlipInput.All.head, "rows", 1, 2, Strategy.Broadcast, withFilter = true)
     follow(EventSchema.Placed.write(placed), "FilterPlanned", "filter")
     follow(EventSchema.Outcome.write(outcome), "FilterOutcome", "outcome")
     follow(EventSchema.Flip.write(flip), "FlipPoint", "flip")
     assertReadBack(EventSchema.Placed, placed)
-    Seq(outcome, outcome.copy(reason = None, anyOf = "")).foreach(assertReadBack(EventSchema.Outcome, _))
+    Seq(
+      outcome,
+      outcome.copy(reason = None, anyOf = "", filesLeftOut = None, bytesLeftOut = None)
+    ).foreach(assertReadBack(EventSchema.Outcome, _))
     assertReadBack(EventSchema.Flip, flip)
   }
 

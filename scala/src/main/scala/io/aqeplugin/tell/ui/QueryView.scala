@@ -156,8 +156,9 @@ object QueryView {
       outcome.reason.fold[Seq[Node]](Seq(text(applied(outcome))))(why => strong("let every row pass: ") +: Words.reasonInOneCell(why))
 
   private def applied(outcome: FilterOutcome): String =
-    if (outcome.filesLeftOut == 0) "applied"
-    else s"applied; ${Quantity.of(outcome.filesLeftOut, "files")}, ${Quantity.of(outcome.bytesLeftOut, "bytes")} not read"
+    outcome.filesLeftOut.filter(_ > 0).fold("applied") { files =>
+      s"applied; files without a key not read: ${Quantity.of(files, "")} (${Quantity.of(outcome.bytesLeftOut.getOrElse(0L), "bytes")})"
+    }
 
   /** A filter without an outcome: it is not in the plan, or the query has not ended. */
   private def placed(filter: PlacedFilter): Node = {

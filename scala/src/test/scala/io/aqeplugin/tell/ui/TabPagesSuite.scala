@@ -53,6 +53,12 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(!facts.exists(_.startsWith("Events left out")))
   }
 
+  test("a filter tells the files that were not read for want of a key") {
+    val left = outcome().stripSuffix("}") + ""","filesLeftOut":180,"bytesLeftOut":3145728}"""
+    val shown = query(store(decided(1, filters = s"[${placed()}]"), ended(1, Seq(left))), 1)
+    assert(shown.text.contains("applied; files without a key not read: 180 (3.0 MiB)"))
+  }
+
   test("the list and a query begin with what was saved or would have been") {
     val saving = JoinSaving("j", applied = true, Some(1234.0), Some(2000.0), 2048, 1024)
     val both = store(
