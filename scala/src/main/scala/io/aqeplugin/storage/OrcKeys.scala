@@ -1,5 +1,6 @@
 package io.aqeplugin.storage
 
+import java.time.{LocalDate, ZoneOffset}
 import java.util.concurrent.TimeUnit
 
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
@@ -13,13 +14,16 @@ import io.aqeplugin.observe.TableStatistics
   *
   *   - Texts: where all keys are ASCII. ORC compares others in another order than Spark.
   *   - Decimals and times by ranges alone. ORC's Bloom filters have decimals as text, with or without zeros at their end.
-  *   - Times by wide ranges. The statistics have them as local times, of which an hour may come twice, or before and after a change of the zone.
+  *   - Times from 1900 on, by wide ranges. The statistics have them as local times, of which an hour may come twice, or before and after a
+  *     change of the zone; and before that, by another calendar.
   *   - No times without a zone, no integers of less than four bytes: Spark's readers convert them.
   */
 private[aqeplugin] object OrcKeys extends KeyedFormat {
 
   /** More than any two zones, or one before and after a change, differ. */
   private val ZoneMicros = TimeUnit.DAYS.toMicros(2)
+
+  private val Since1900Micros = TimeUnit.SECONDS.toMicros(LocalDate.of(1900, 1, 3).atStartOfDay(ZoneOffset.UTC).toEpochSecond)
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec if isRead(file, keys) =>
@@ -43,7 +47,9 @@ private[aqeplugin] object OrcKeys extends KeyedFormat {
     def inRanges(keys: KnownKeys) = Option.when(ParquetKeys.leavesOutEnough(scan, keys, tables))(KeyFilters.outsideGaps(keys))
     val found = keys.column.dataType match {
       case _: DecimalType => inRanges(keys)
-      case TimestampType  => inRanges(keys.copy(built = keys.built.copy(ranges = keys.built.ranges.map(wider))))
+      case TimestampType  =>
+        if (keys.built.ranges.exists(_._1 < Since1900Micros)) None
+        else inRanges(keys.copy(built = keys.built.copy(ranges = keys.built.ranges.map(wider))))
       case _              =>
         ParquetKeys.listed(scan, keys, tables).map(values => Seq(KeyFilters.listed(values, keys.column.name)))
           .orElse(if (keys.areTexts) None else inRanges(keys))

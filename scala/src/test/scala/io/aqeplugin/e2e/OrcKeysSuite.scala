@@ -116,6 +116,13 @@ class OrcKeysSuite extends AnyFunSuite with PluginSession {
     assert(scanned(joined("texts", "s.w = d.k", "words")) == Rows)
   }
 
+  test("times before 1900, of which calendars differ, leave out nothing") {
+    table("old", s"SELECT id, 1L AS x, timestamp_seconds(id * 86400 - 4000000000) AS ts FROM range(0, $Rows, 1, 1)", "orc")
+    table("moments", "SELECT ts AS k FROM old WHERE id IN (5, 7005, 14005)")
+    val found = joined("old", "s.ts = d.k", "moments")
+    assert(scanned(found) == Rows && found.rows.head.startsWith("[3, "))
+  }
+
   test("times in hours that come twice or never, by the clocks of other zones") {
     val zone = TimeZone.getDefault
     val zones = Seq("America/New_York", "Pacific/Apia", "UTC", "Australia/Lord_Howe").map(TimeZone.getTimeZone)
