@@ -9,14 +9,16 @@ final case class CostTerm(
     @Told(doc = "elapsed time", unit = "nanos") nanos: Double
 )
 
+// format: off
 /** The price of each option in nanoseconds of elapsed time, for the remaining work that differs between options.
   *
-  * With `b` build rows of `m` bytes in memory, `s` rows out of the probe side's scans, of which `r` reach the join in rows of `w` bytes
-  * over `x` shuffles, `y` of which are below another join or an aggregate, `v` bytes of files that a filter can leave out, `n` slots, `e`
-  * executors, pass rate `p` (1 without a filter), and coefficients named as their conf keys below `spark.aqePlugin.cost.`: {{{ scan
-  * v p scanNanosPerByte / n pipeline          s p rowPipelineNanosPerRow / n                                  none for a filter in front of
-  * an exchange shuffle           (x - y) r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n shuffle launch    x jobLaunchNanos
-  * each shuffle is a stage of its own
+  * With `b` build rows of `m` bytes in memory, `s` rows out of the probe side's scans, of which `r` reach the join in rows of `w` bytes over `x`
+  * shuffles, `y` of which are below another join or an aggregate, `v` bytes of files that a filter can leave out, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as their conf keys below `spark.aqePlugin.cost.`:
+  * {{{
+  * scan              v p scanNanosPerByte / n
+  * pipeline          s p rowPipelineNanosPerRow / n                                  none for a filter in front of an exchange
+  * shuffle           (x - y) r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n
+  * shuffle launch    x jobLaunchNanos                                                each shuffle is a stage of its own
   *
   * of each operator between the scans and the join ([[PathStep]]), into which i rows go
   * shuffle below     i p (its w shuffleNanosPerByte + shuffleNanosPerRow) / n
@@ -52,43 +54,43 @@ final case class CostTerm(
   * hash probe        r p k hashProbeNanosPerRow / n
   * hash misses       r p misses(relation bytes, 16 MiB) hashMissNanosPerRow / n         for a key looked up as a row
   *
-  * broadcast that is not Spark's own, of a [[PathStep.Shared]] of which the share g is spared. p' is p if the join would have a filter if
-  * it stayed, else 1; once it has left, a filter of its own no longer reduces the shared shuffle shuffle of others (1 - g) (r p' (w
-  * shuffleNanosPerByte + shuffleNanosPerRow) / n + jobLaunchNanos) scan by itself    (1 - g) (its scan bytes scanNanosPerByte + its rows p'
-  * rowPipelineNanosPerRow) / n
+  * broadcast that is not Spark's own, of a [[PathStep.Shared]] of which the share g is spared. p' is p if the join would have a filter if it stayed,
+  * else 1; once it has left, a filter of its own no longer reduces the shared shuffle
+  * shuffle of others (1 - g) (r p' (w shuffleNanosPerByte + shuffleNanosPerRow) / n + jobLaunchNanos)
+  * scan by itself    (1 - g) (its scan bytes scanNanosPerByte + its rows p' rowPipelineNanosPerRow) / n
   *
   * not sort-merge, and an operator above relies on the order
   * sort above        r p c(r p / partitions) sortNanosPerComparison / n
   * spill above       max(0, r p w - 2 t partitions) shuffleNanosPerByte / n
   *
   * filter only
-  * filter build      b filterBuildNanosPerRow / n                                    one thread when it reads a broadcast relation; d
-  * instead
+  * filter build      b filterBuildNanosPerRow / n                                    one thread when it reads a broadcast relation; d instead
   *                                                                                   of b, and one thread, when the driver has the d keys
-  * filter read       b m shuffleNanosPerByte / 10 n                                  neither of a broadcast relation nor of keys that the
-  * driver has filter hand over  filter bytes (collectNanosPerByte + broadcastNanosPerByte e) filter launch     jobLaunchNanos
-  * a stage of its own, after which AQE plans anew filter check      s (filterCheckNanosPerRow + hashed columns filterHashNanosPerColumn) /
-  * n filter misses     s misses(filter bytes, 2 MiB) filterMissNanosPerRow / n }}} A lookup of a number is one probe, k = 1. A key of
-  * several columns, or of one that is not an integer, is written as a row, hashed and compared: k = 4. A filter check pays for the hash of
-  * one column whose codes are not its values, and of each column after the first.
+  * filter read       b m shuffleNanosPerByte / 10 n                                  neither of a broadcast relation nor of keys that the driver has
+  * filter hand over  filter bytes (collectNanosPerByte + broadcastNanosPerByte e)
+  * filter launch     jobLaunchNanos                                                  a stage of its own, after which AQE plans anew
+  * filter check      s (filterCheckNanosPerRow + hashed columns filterHashNanosPerColumn) / n
+  * filter misses     s misses(filter bytes, 2 MiB) filterMissNanosPerRow / n
+  * }}}
+  * A lookup of a number is one probe, k = 1. A key of several columns, or of one that is not an integer, is written as a row, hashed and
+  * compared: k = 4. A filter check pays for the hash of one column whose codes are not its values, and of each column after the first.
   *
-  * A sort of i rows in one partition takes c(i) = log2(i) comparisons of each row. By one number, Spark compares no rows: c(i) is at most
-  * 3.
+  * A sort of i rows in one partition takes c(i) = log2(i) comparisons of each row. By one number, Spark compares no rows: c(i) is at most 3.
   *
-  * Of accesses at random, those to memory are misses(bytes, cache) = 1 - cache / bytes. The hash table of a slot is the share `h` of the
-  * build side with its hash table, and the share `q` of the probe rows, the pass rate whether or not there is a filter, find their row in
-  * it. A broadcast relation by a number has no such term: its keys are from everywhere and so lie densely, while those of one partition do
-  * not.
+  * Of accesses at random, those to memory are misses(bytes, cache) = 1 - cache / bytes. The hash table of a slot is the share `h` of the build
+  * side with its hash table, and the share `q` of the probe rows, the pass rate whether or not there is a filter, find their row in it. A
+  * broadcast relation by a number has no such term: its keys are from everywhere and so lie densely, while those of one partition do not.
   *
-  * A sort writes to disk and reads back what its task has no memory for, as a shuffle does. Of the execution memory, a task is sure of `t`
-  * and gets twice as much while no more tasks run than there are slots. The build side, which is sorted beside it, is left out as the
-  * smaller one.
+  * A sort writes to disk and reads back what its task has no memory for, as a shuffle does. Of the execution memory, a task is sure of `t` and
+  * gets twice as much while no more tasks run than there are slots. The build side, which is sorted beside it, is left out as the smaller one.
   *
   * A new broadcast saves the probe side's last shuffle, so its `x` is one less, unless an operator above relies on the partitioning. The
   * share `h` of the build rows that one slot reads is that of the largest partition, and at least 1 / n. Other bytes of the probe
-  * side's scans and the work after the join cost the same in every option and are left out. Negative counts are taken as 0, so every term
-  * is finite and not negative.
+  * side's scans and the work after the join cost the same in every option and are left out. Negative counts are taken as 0, so every term is finite and not negative.
+  *
+  * Where an engine carries the plan out, its operators and its filters have these prices times a ratio ([[Thresholds.of]]).
   */
+// format: on
 final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, limits: Thresholds) {
   private val thresholds = limits.of(facts.engine)
   private val slots = math.max(1, facts.cluster.slots).toDouble

@@ -19,21 +19,30 @@ private[exec] final case class EngineBuild(keys: Seq[Expression], output: Seq[At
     extends Serializable {
   import EngineBuild._
 
-  /** The keys of all partitions, by a job with as many tasks as can run at once: each may make a whole Bloom filter.
+  /** The keys of all partitions, by a job of few enough tasks for the driver to have what each of them found.
     *
     * @throws java.lang.Exception
     *   any failure of the job
     */
   def ofRows(rows: RDD[InternalRow]): Found = {
-    val tasks = SparkBridge.taskSlots(rows.sparkContext).max(1).min(MostTasks)
+    val most = (MostBytesOfParts / partBytes).toInt.max(1)
+    // A task that makes a whole Bloom filter is worth it for a slot alone; one that lists keys lists more of them if it has fewer.
+    val tasks = if (bits.isDefined) SparkBridge.taskSlots(rows.sparkContext).max(1).min(most) else most
     val fewer = if (rows.getNumPartitions > tasks) rows.coalesce(tasks) else rows
-    val parts = fewer.mapPartitions(part => Iterator.single(JavaBytes.write(ofRows(part))))
+    val parts = fewer.mapPartitions { part =>
+      val found = ofRows(part)
+      Iterator.single(JavaBytes.write(found, found.hashes.sizeBytes))
+    }
     merged(parts.sparkContext.runJob(parts, (part: Iterator[Array[Byte]]) => part.next()).iterator.map(JavaBytes.read[Found]))
   }
 
+  /** What one task finds at most. */
+  private def partBytes: Long = math.max(bits.fold(0L)(_ / java.lang.Byte.SIZE), KeyHashes.MostOfTask.toLong * java.lang.Long.BYTES)
+
   private def merged(parts: Iterator[Found]): Found = {
-    val hashes = new HashCollector(bits)
-    val others = parts.foldLeft(ofRows(Iterator.empty)) { (one, other) =>
+    val hashes = new HashCollector(bits, KeyHashes.MostOfDriver)
+    val none = Found(KeyHashes.None, new ExtremesCollector(keys.size).result, Option.when(coder.isExact)(Array.empty[Long]))
+    val others = parts.foldLeft(none) { (one, other) =>
       hashes.add(other.hashes)
       val values = for (a <- one.values; b <- other.values; both = (a ++ b).distinct if both.length <= ColumnKeys.MaxValues) yield both
       Found(one.hashes, one.extremes.merge(other.extremes), values)
@@ -44,7 +53,7 @@ private[exec] final case class EngineBuild(keys: Seq[Expression], output: Seq[At
   /** The keys of rows, none of which is kept. */
   def ofRows(rows: Iterator[InternalRow]): Found = {
     val hash = HashedKeys.hasher(keys, output)
-    val hashes = new HashCollector(bits)
+    val hashes = new HashCollector(bits, KeyHashes.MostOfTask)
     val extremes = new ExtremesCollector(keys.size)
     val codes = new Array[Long](keys.size)
     val values = new CodeTable(0)
@@ -69,8 +78,8 @@ private[exec] object EngineBuild {
     */
   val MaxBytes: Long = 8L << 20
 
-  /** The driver gets the keys of each. */
-  private val MostTasks = 32
+  /** Of what all tasks find, which the driver has at once. */
+  private val MostBytesOfParts = 64L << 20
 
   /** What is known of all keys.
     *

@@ -63,12 +63,14 @@ private[exec] final class FilterBuild(
 
   private def ofEngine(stage: QueryStageExec): BuiltFilter = {
     val most = math.min(limits.filter.maxFilterBytes, EngineBuild.MaxBytes)
-    val bytes = bitsOf(stageRows(stage)) / java.lang.Byte.SIZE
-    val build = EngineBuild(keys, child.output, coder, Option.when(bytes <= most)(bitsOf(stageRows(stage))))
+    val bits = bitsOf(stageRows(stage))
+    val bytes = bits / java.lang.Byte.SIZE
+    val refused = tooBig(bytes.toDouble, most, if (most < EngineBuild.MaxBytes) AqeConf.FilterMaxBytes.key else "")
+    val build = EngineBuild(keys, child.output, coder, Option.when(bytes <= most)(bits))
     (stage match {
       case broadcast: BroadcastQueryStageExec => rowsOf(broadcast, limits.filter.maxFilterBytes).map(build.ofRows(_))
       case _                                  => Right(build.ofRows(child.execute()))
-    }).flatMap(found => found.hashes.filter(bitsOf).toRight(tooBig(bytes.toDouble, most)).map(ofEngine(found, _)))
+    }).flatMap(found => found.hashes.filter(bitsOf).toRight(refused).map(ofEngine(found, _)))
       .fold(BuiltFilter.PassAll(_), identity)
   }
 
@@ -186,8 +188,8 @@ private object FilterBuild {
     case FilterRefusal.IncompleteBuild(_, _) | FilterRefusal.IncompatibleParts => Reason(ReasonCode.BuildFailed)
   }
 
-  private def tooBig(bytes: Double, limitBytes: Long): Reason =
-    Reason(ReasonCode.FilterTooBig, Some(bytes), Some(limitBytes.toDouble), "bytes", AqeConf.FilterMaxBytes.key)
+  private def tooBig(bytes: Double, limitBytes: Long, confKey: String = AqeConf.FilterMaxBytes.key): Reason =
+    Reason(ReasonCode.FilterTooBig, Some(bytes), Some(limitBytes.toDouble), "bytes", confKey)
 
   private def stageRows(stage: QueryStageExec): Long =
     stage.getRuntimeStatistics.rowCount.map(_.min(Long.MaxValue).toLong).getOrElse(Long.MaxValue)

@@ -1,6 +1,6 @@
 package io.aqeplugin.place
 
-import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, IsNotNull, Literal, Or}
+import org.apache.spark.sql.catalyst.expressions.{And, Attribute, Expression, InSet, IsNotNull, Literal, Or}
 import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.exchange.Exchange
 
@@ -54,8 +54,8 @@ final class EngineForm(engine: Engine, waitMillis: Long, state: QueryState) {
   private def conditionOf(placement: Placement, built: FilterSummary): Either[Reason, (Expression, FilterSummary)] = {
     val columns = columnsOf(placement)
     val known = ScanAdapter.conditions(columns, built, MostListed)
-    val isListed = built.columns.size == 1 && built.columns.head.values.exists(_.size <= MostListed)
-    val hashed = built.hashed.filterNot(_ => isListed && known.nonEmpty).map(_.mayHave(columns))
+    val isListed = built.columns.size == 1 && known.exists(_.isInstanceOf[InSet])
+    val hashed = built.hashed.filterNot(_ => isListed).map(_.mayHave(columns))
     val none = Option.when(built.rows == 0)(Literal.FalseLiteral)
     (none.toSeq ++ known ++ hashed).reduceOption[Expression](And(_, _)).map(_ -> built).toRight(Reason(
       ReasonCode.EngineKey,

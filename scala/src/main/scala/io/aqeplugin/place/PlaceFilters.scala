@@ -70,6 +70,7 @@ final class PlaceFilters(
     heldUntil: QueryState.Hold => Option[Long] = _ => None
 ) {
   private val builtFilters = new BuildRecord.Reading
+  private val nowNanos = System.nanoTime()
   private val rewritten = ByIdentity.empty[SparkPlan, SparkPlan]
 
   private val ofNode = ByIdentity.grouped(placements.map(placement => placement.request.target.node -> placement))
@@ -125,7 +126,7 @@ final class PlaceFilters(
     val here = filters.flatten
     val requests = here.map(_.request)
     val found = here.map(p => PlaceFilters.exchange(p, heldBack(p.label.joinId, sourceOf(p.request)), limits))
-    val sources = if (limits.forEngine) found.map(PlaceFilters.gate) else found
+    val sources = if (limits.forEngine) found.map(PlaceFilters.gate(_, nowNanos)) else found
     val clock = if (requests.exists(r => !PlaceFilters.isFinished(r.source))) clockNanos.map(PlaceFilters.clock) else None
     val unions = if (filters.size == here.size) Nil else filters.map(_.size)
     val pauses = requests.map(request => if (request.target.checksAll) SelfDisable.Never else pause)
@@ -211,7 +212,7 @@ object PlaceFilters {
   /** A stage that ends after that of a filter, whereupon AQE plans again: where an engine runs the scan, the filter is put into the plan
     * before that starts.
     */
-  private def gate(filter: SparkPlan): SparkPlan = linked(WaitClockExec(System.nanoTime(), filter), Nil)
+  private def gate(filter: SparkPlan, nowNanos: Long): SparkPlan = linked(WaitClockExec(nowNanos, filter), Nil)
 
   private def clock(atNanos: Long): SparkPlan = linked(WaitClockExec(atNanos), Nil)
 

@@ -8,6 +8,6 @@ import io.aqeplugin.rules.{WaitBehindEngine, WithoutWaiting}
 final class AqeEngineExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit = {
     extensions.injectQueryStagePrepRule(WaitBehindEngine(_))
-    extensions.injectQueryStageOptimizerRule(WithoutWaiting(_))
+    extensions.injectQueryStageOptimizerRule(_ => WithoutWaiting)
   }
 }

@@ -39,7 +39,8 @@ private[rules] object PlacingBySettings {
     )
   }
 
-  private def isFirst(plan: SparkPlan): Boolean = !plan.exists(_.isInstanceOf[QueryStageExec])
+  /** Whether none of its stages has begun. */
+  def isFirst(plan: SparkPlan): Boolean = !plan.exists(_.isInstanceOf[QueryStageExec])
 
   private def limits(thresholds: Thresholds): BuildLimits = BuildLimits(
     FilterLimits(

@@ -9,8 +9,8 @@ import io.aqeplugin.place.EnginePlaces
 final case class WaitBehindEngine(session: SparkSession) extends SafeRule[SparkPlan](session) {
 
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
-    // Without an execution no plan would know what another one has built.
-    val places = if (context.isExecution) EnginePlaces.taken(plan, context.state) else Nil
+    // Without an execution no plan knows what was built for another, and each would wait anew.
+    val places = if (context.isExecution || PlacingBySettings.isFirst(plan)) EnginePlaces.taken(plan, context.state) else Nil
     val mayWait = places.flatMap(_.placements).map(_.label.joinId).distinct.filter(context.state.mayWait).toSet
     val waiting =
       places.map(place => place.copy(placements = place.placements.filter(one => mayWait(one.label.joinId)))).filter(_.placements.nonEmpty)

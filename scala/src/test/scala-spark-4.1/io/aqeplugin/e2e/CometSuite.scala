@@ -139,6 +139,26 @@ class CometSuite extends AnyFunSuite with CometSession {
     assert(ofEven.map(_.get("rowsOut").asLong) == Seq(0L) && ofEven.head.get("rowsIn").asLong > 0, result.plan)
   }
 
+  test("a query that was planned before it runs gets its filter, or runs without one when the plugin is off by then") {
+    for (mode <- Seq("apply", "off")) {
+      val expected = withoutPlugin(spark.sql(FilteredQueries.head._2))
+      val frame = spark.sql(FilteredQueries.head._2)
+      withConf("spark.aqePlugin.test.openGates" -> "true")(assert(frame.queryExecution.executedPlan.toString.contains("waits for")))
+      withConf("spark.aqePlugin.test.openGates" -> "true", "spark.aqePlugin.mode" -> mode) {
+        assert(multiset(frame) == expected, frame.queryExecution.executedPlan)
+        assert(frame.queryExecution.executedPlan.toString.contains("might_contain") == (mode == "apply"), frame.queryExecution.executedPlan)
+      }
+    }
+  }
+
+  test("few keys of which one is no literal are still checked one by one") {
+    table("days", "SELECT date_add(DATE '2000-01-01', CAST(id % 900 AS int)) AS day, id AS v FROM range(20000)", files = 2)
+    table("some", "SELECT explode(array(DATE '0001-01-01', DATE '2000-01-03', DATE '2002-05-01')) AS day")
+    val result = sameRows(spark.sql("SELECT v FROM days LEFT SEMI JOIN some ON days.day = some.day"))
+    val ofDays = outcomes(result).filter(_.get("table").textValue.contains("days"))
+    assert(ofDays.size == 1 && ofDays.head.get("rowsOut").asLong < ofDays.head.get("rowsIn").asLong / 10, result.plan)
+  }
+
   test("a limit that Comet carries out is told, and left to it") {
     for (query <- Seq("SELECT v FROM fact WHERE k < 5 LIMIT 3", "SELECT v FROM fact ORDER BY k LIMIT 3")) {
       val told = withPlugin(spark.sql(query)).limits.map(_.decision.get("reason"))

@@ -20,13 +20,13 @@ class KeyHashesSuite extends AnyFunSuite {
   }
 
   private def collected(keys: Seq[Long], most: Option[Long] = Some(bits(1000000))): KeyHashes = {
-    val collector = new HashCollector(most)
+    val collector = new HashCollector(most, KeyHashes.MostOfTask)
     keys.foreach(collector.add(_: Long))
     collector.result
   }
 
-  private def merged(parts: KeyHashes*): KeyHashes = {
-    val collector = new HashCollector(Some(bits(1000000)))
+  private def merged(bitsOfRows: Option[Long])(parts: KeyHashes*): KeyHashes = {
+    val collector = new HashCollector(bitsOfRows, KeyHashes.MostOfDriver)
     parts.foreach(collector.add)
     collector.result
   }
@@ -55,13 +55,21 @@ class KeyHashesSuite extends AnyFunSuite {
     )
   )
     test(s"a filter merged from parts with $what keys has the keys of each") {
-      val found = filterOf(merged(parts.map(collected(_)): _*))
+      val found = filterOf(merged(Some(bits(1000000)))(parts.map(collected(_)): _*))
       assert(parts.flatten.forall(found.mightContainLong))
     }
 
   test("many keys without room for a filter make none, whatever is merged with them, and few still make one") {
     val tooMany = collected(many, most = None)
-    assert(tooMany.filter(bits).isEmpty && merged(collected(few), tooMany, collected(many)).filter(bits).isEmpty)
+    assert(tooMany.filter(bits).isEmpty && merged(None)(collected(few), tooMany, collected(few)).filter(bits).isEmpty)
     assert(few.forall(filterOf(collected(few, most = None)).mightContainLong))
+  }
+
+  test("keys that no task has many of make a filter of their own size, also where there is no room for one of as many keys as rows") {
+    val parts = many.grouped(50000).toSeq
+    for (bitsOfRows <- Seq(None, Some(bits(7000000)))) {
+      val found = filterOf(merged(bitsOfRows)(parts.map(collected(_, bitsOfRows)): _*))
+      assert(many.forall(found.mightContainLong) && found.bitSize < bits(210000))
+    }
   }
 }
