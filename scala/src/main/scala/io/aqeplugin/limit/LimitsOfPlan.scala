@@ -12,7 +12,7 @@ import io.aqeplugin.observe.Engines
   * @param limits
   *   those of the query
   * @param engine
-  *   the name of the engine that carries the plan out, which reads all files; none if Spark does
+  *   the name of the engine that carries the plan out, whose reader takes no choice of files; none if Spark carries all of it out
   * @param endNanos
   *   until when footers may be read, as `System.nanoTime`: a union of many tables has a limit over each of them
   * @param announce
@@ -43,7 +43,7 @@ object LimitsOfPlan {
 
   /** Whether a plan has a limit that may be decided, of Spark's or of an engine's. */
   def has(plan: SparkPlan): Boolean = plan.exists { node =>
-    Engines.ofSpark(node) match {
+    Engines.original(node) match {
       case _: CollectLimitExec | _: LocalLimitExec | _: TakeOrderedAndProjectExec => true
       case _                                                                      => false
     }

@@ -22,10 +22,18 @@ object Comet extends Engine {
 
   // Comet itself says whether it has what it needs: its shuffle manager, memory, its native library.
   override def isOn(conf: SQLConf): Boolean =
-    conf.getConfString("spark.comet.exec.enabled", "true").trim.equalsIgnoreCase("true") && Try {
+    Needed.forall(conf.getConfString(_, "true").trim.equalsIgnoreCase("true")) && Try {
       val extensions = loaded(s"$extension$$")
       extensions.getMethod("isCometLoaded", classOf[SQLConf]).invoke(extensions.getField("MODULE$").get(None.orNull), conf)
     }.toOption.contains(java.lang.Boolean.TRUE)
+
+  /** What carries filters out. Without it each filter would cut a native plan. */
+  private val Needed = Seq(
+    "spark.comet.exec.enabled",
+    "spark.comet.exec.filter.enabled",
+    "spark.comet.expression.BloomFilterMightContain.enabled",
+    "spark.comet.expression.XxHash64.enabled"
+  )
 
   override def original(operator: SparkPlan): Option[SparkPlan] =
     Seq("originalPlan", "wrapped").flatMap(called(operator, _)).collectFirst { case plan: SparkPlan => plan }

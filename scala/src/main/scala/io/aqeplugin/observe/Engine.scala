@@ -57,7 +57,7 @@ object Engines {
   private val Own = "io.aqeplugin."
 
   /** Spark's operator that an operator of an engine's carries out; any other operator itself. */
-  def ofSpark(operator: SparkPlan): SparkPlan = of(operator).flatMap(_.original(operator)).getOrElse(operator)
+  def original(operator: SparkPlan): SparkPlan = of(operator).flatMap(_.original(operator)).getOrElse(operator)
 
   /** The engine of an operator. Asked for every operator at every planning. */
   def of(operator: SparkPlan): Option[Engine] = ofClass.get(operator.getClass)

@@ -42,7 +42,7 @@ object EnginePlaces {
 
   /** Whether a plan that the engine has taken over has a filter of the plugin's in it, or its place. */
   private def isFiltered(plan: SparkPlan): Boolean = plan.exists { node =>
-    val spark = Engines.ofSpark(node)
+    val spark = Engines.original(node)
     node.isInstanceOf[RuntimeFilterExec] || below(spark).isDefined || LoweredFilters.below(spark).isDefined
   }
 
@@ -55,7 +55,7 @@ object EnginePlaces {
     */
   def taken(plan: SparkPlan, state: QueryState): Seq[Waiting] = {
     val builds = state.buildsNow
-    val nodes = plan.collect { case node => node -> Engines.ofSpark(node) }
+    val nodes = plan.collect { case node => node -> Engines.original(node) }
     val sources = ByIdentity.of(nodes.flatMap { case (node, spark) => spark.getTagValue(SourceTag).map(_ -> node) })
     for ((node, spark) <- nodes; waiting <- spark.getTagValue(WaitingTag))
       yield waiting.copy(placements = waiting.placements.flatMap { one =>

@@ -29,6 +29,7 @@ final case class ReadFewerFiles(session: SparkSession) extends SafeRule[SparkPla
     if (plan.logicalLink.exists(_.isStreaming) || !context.isExecution || mode == Mode.Off) plan
     else {
       val endNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(context.thresholds(AqeConf.LimitFooterTimeout))
+      // Where no stage is made, the engine takes the plan over afterwards.
       val engine = context.engine.map(_.name)
       val limits = new LimitsOfPlan(LimitsOfQuery(context.state), mode, context.thresholds, context.sparkContext, engine, endNanos)(
         DecisionLog.announce(context.state, _),

@@ -50,7 +50,7 @@ private[aqeplugin] object OrcKeys extends KeyedFormat {
       case TimestampType  =>
         if (keys.built.ranges.exists(_._1 < Since1900Micros)) None
         else inRanges(keys.copy(built = keys.built.copy(ranges = keys.built.ranges.map(wider))))
-      case _              =>
+      case _ =>
         ParquetKeys.listed(scan, keys, tables).map(values => Seq(KeyFilters.listed(values, keys.column.name)))
           .orElse(if (keys.areTexts) None else inRanges(keys))
     }

@@ -30,7 +30,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
         late.foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         LimitsOfQuery(state).decided.foreach(DecisionLog.record(sparkContext, state, _))
         // An engine counts rows for itself.
-        if (state.conf.exists(_.engine.isDefined))
+        if (state.conf.exists(_.engine.isDefined) && (decided ++ late).exists(_.buildFilter))
           survivably("filters of an engine")(SparkBridge.queryOf(end).toSeq.flatMap(SparkBridge.ofItsSession(_)(LoweredFilters.ran)))
             .foreach(state.rememberStarted)
         val outcomes = state.filterOutcomes

@@ -159,6 +159,14 @@ class CometSuite extends AnyFunSuite with CometSession {
     assert(ofDays.size == 1 && ofDays.head.get("rowsOut").asLong < ofDays.head.get("rowsIn").asLong / 10, result.plan)
   }
 
+  test("where Comet may not carry filters out, joins are left alone") {
+    for (key <- Seq("exec.filter", "expression.XxHash64", "expression.BloomFilterMightContain"))
+      withConf(s"spark.comet.$key.enabled" -> "false") {
+        val result = sameRows(spark.sql(Queries.head._2))
+        assert(outcomes(result).isEmpty && !result.plan.toString.contains("might_contain"), result.plan)
+      }
+  }
+
   test("a limit that Comet carries out is told, and left to it") {
     for (query <- Seq("SELECT v FROM fact WHERE k < 5 LIMIT 3", "SELECT v FROM fact ORDER BY k LIMIT 3")) {
       val told = withPlugin(spark.sql(query)).limits.map(_.decision.get("reason"))
