@@ -26,7 +26,7 @@ private[exec] final case class EngineBuild(keys: Seq[Expression], output: Seq[At
     */
   def ofRows(rows: RDD[InternalRow]): Found = {
     val most = (MostBytesOfParts / partBytes).toInt.max(1)
-    // A task that makes a whole Bloom filter is worth it for a slot alone; one that lists keys lists more of them if it has fewer.
+    // Each task makes a whole Bloom filter, so there is one for a slot at most; where keys can only be listed, more tasks list more of them.
     val tasks = if (bits.isDefined) SparkBridge.taskSlots(rows.sparkContext).max(1).min(most) else most
     val fewer = if (rows.getNumPartitions > tasks) rows.coalesce(tasks) else rows
     val parts = fewer.mapPartitions { part =>

@@ -22,8 +22,9 @@ private[storage] object UnlistedFiles {
 
   private def leftOut(scan: FileSourceScanExec, ran: SparkPlan): Option[DataFiles] =
     for {
-      all <- Try(withoutKeys(scan)).toOption.flatten
+      // First, as a scan in an engine's plan is asked before it runs.
       left <- listed(ran)
+      all <- Try(withoutKeys(scan)).toOption.flatten
       // Somebody may have refreshed the list in between.
       if left.count <= all.count && left.bytes <= all.bytes
     } yield DataFiles(all.count - left.count, all.bytes - left.bytes)
