@@ -314,6 +314,10 @@ bench-keys: venv jar ## joins by computed keys and by several columns, beside Sp
 bench-files: venv jar neighbour-jars ## rows of files that keys leave unread, in Parquet, ORC, Delta, Iceberg and cached tables
 	$(BIN)/python -m benchmarks.files $(ARGS)
 
+.PHONY: bench-ranges
+bench-ranges: venv jar neighbour-jars ## files of 1 kB rows that ranges of keys leave unread, beside an oracle, and what keys in every file cost
+	$(BIN)/python -m benchmarks.file_ranges $(ARGS)
+
 .PHONY: bench-clients
 bench-clients: venv jar ## several clients at once, all with the plugin, all without, and both in one queue: make bench-clients ARGS="--sf 3"
 	$(BIN)/python -m benchmarks.clients $(ARGS)

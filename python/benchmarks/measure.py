@@ -262,9 +262,9 @@ def _run_once(
         with _cancelled_after(limit_seconds, context) as is_over:
             try:
                 with turn_of(spark, contender):
-                    start, processor_start = time.perf_counter(), _processor_seconds(context)
+                    start, processor_start = time.perf_counter(), processor_seconds(context)
                     rows = [tuple(row) for row in spark.sql(query.spark).collect()]
-                    elapsed, processor_end = time.perf_counter() - start, _processor_seconds(context)
+                    elapsed, processor_end = time.perf_counter() - start, processor_seconds(context)
             except Exception as error:
                 if is_over.is_set():
                     raise too_long from error
@@ -277,7 +277,7 @@ def _run_once(
         context.setJobDescription("")
 
 
-def _processor_seconds(context: Any) -> float:
+def processor_seconds(context: Any) -> float:
     """Processor time of the JVM that PySpark started; 0 where the system does not tell it as Linux does."""
     pid = getattr(getattr(context._gateway, "proc", None), "pid", None)
     try:
