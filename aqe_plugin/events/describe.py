@@ -273,6 +273,8 @@ def describe_outcome(outcome: FilterOutcome) -> str:
     if outcome.files_left_out:
         size = quantity(outcome.bytes_left_out or 0, "bytes")
         rows += f"; files without a key not read: {count(outcome.files_left_out)} ({size})"
+    if outcome.files_kept is not None:
+        rows += f"; all files read, {describe_reason(outcome.files_kept)}"
     cost = f"{outcome.kind} of {quantity(outcome.keys, 'keys')}, {quantity(outcome.filter_bytes, 'bytes')}"
     return f"{scan}: {rows}; {cost}, built in {quantity(outcome.build_millis, 'millis')}, {waited}"
 

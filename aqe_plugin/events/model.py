@@ -347,6 +347,7 @@ class FilterOutcome:
             stands alone.
         files_left_out: data files that the scan did not read because they hold none of the keys; ``None`` if not known.
         bytes_left_out: of these files.
+        files_kept: why the scan read all files although its keys are known.
     """
 
     filter_id: str
@@ -365,6 +366,7 @@ class FilterOutcome:
     any_of: str | None = None
     files_left_out: int | None = None
     bytes_left_out: int | None = None
+    files_kept: Reason | None = None
 
     @property
     def rows_removed(self) -> int:

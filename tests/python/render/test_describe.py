@@ -222,6 +222,9 @@ def test_the_rows_of_a_union_are_told_with_its_first_filter() -> None:
 def test_files_that_were_not_read_are_told_with_the_filter() -> None:
     told = describe_outcome(replace(OUTCOME, files_left_out=180, bytes_left_out=3 << 20))
     assert "96 % removed; files without a key not read: 180 (3.0 MiB); " in told
+    kept = replace(OUTCOME, files_kept=Reason("REWRITES_FILES", None, None, "", ""))
+    assert "96 % removed; all files read, " in describe_outcome(kept)
+    assert "(REWRITES_FILES)" in describe_outcome(kept)
 
 
 def test_a_filter_that_is_not_in_the_plan_is_marked() -> None:

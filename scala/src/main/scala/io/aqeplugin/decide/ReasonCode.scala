@@ -92,6 +92,15 @@ object ReasonCode extends DefinedNames[ReasonCode] {
   val FilterReady = code("FILTER_READY", Any)(
     "the build side and its filter existed already, made for another part of the plan, and were used"
   )
+  val KeepsPartitions = code("KEEPS_PARTITIONS", Filter)(
+    "a join without a shuffle relies on the partitions of the scan, so it reads the files that it was planned with"
+  )
+  val RewritesFiles = code("REWRITES_FILES", Filter)(
+    "a command writes all rows of the scan's files again, so it reads the files that it was planned with"
+  )
+  val TextOrder = code("TEXT_ORDER", Filter)(
+    "the statistics of the files may have texts beyond ASCII in another order than Spark, so they leave out nothing"
+  )
   val BuildTimeout = code("BUILD_TIMEOUT", Filter)("the filter was not ready in time, so every row passes")
   val BuildFailed = code("BUILD_FAILED", Filter)("the filter could not be built, so every row passes")
   val GatesOpen = code("GATES_OPEN", Any)("a test switched the price checks off: everything legal is done")

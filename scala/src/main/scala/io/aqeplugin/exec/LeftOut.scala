@@ -3,6 +3,8 @@ package io.aqeplugin.exec
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
 
+import io.aqeplugin.decide.Reason
+
 /** @param bytes
   *   of the whole files
   */
@@ -12,6 +14,9 @@ final case class DataFiles(count: Long, bytes: Long) {
 
 /** The data files that keys left out of a scan, where its source tells. */
 object LeftOut {
+
+  /** Asked when the scan has run: what one filter left out, or why nothing; none if it is not known. */
+  type Told = () => Option[Either[Reason, DataFiles]]
 
   /** What one step left out, asked of the scan when that has run; none if it is not known. */
   type Count = SparkPlan => Option[DataFiles]
@@ -31,9 +36,13 @@ object LeftOut {
     scan
   }
 
-  /** What the steps between two forms of a scan left out of the one that runs. */
-  def between(before: SparkPlan, after: SparkPlan, runs: SparkPlan): () => Option[DataFiles] = {
+  /** What the steps between two forms of a scan left out of the one that runs.
+    *
+    * @param why
+    *   they left out nothing
+    */
+  def between(before: SparkPlan, after: SparkPlan, runs: SparkPlan, why: Option[Reason]): Told = {
     val steps = of(after).drop(of(before).size)
-    () => steps.flatMap(_(runs)).reduceOption(_ + _)
+    () => steps.flatMap(_(runs)).reduceOption(_ + _).map(Right(_)).orElse(why.map(Left(_)))
   }
 }

@@ -264,7 +264,7 @@ final case class FilterLabel(
     table: String,
     columns: Seq[String],
     why: String
-)(@transient val leftOut: () => Option[DataFiles] = () => None) {
+)(@transient val leftOut: LeftOut.Told = () => None) {
 
   /** The outcome of the filter without rows.
     *
@@ -273,7 +273,8 @@ final case class FilterLabel(
     */
   def outcome(found: Option[Either[Reason, FilterSummary]], waitMillis: Long): FilterOutcome = {
     val built = found.flatMap(_.toOption)
-    val files = leftOut()
+    val told = leftOut()
+    val files = told.flatMap(_.toOption)
     FilterOutcome(
       filterId,
       joinId,
@@ -289,7 +290,8 @@ final case class FilterLabel(
       waitMillis,
       built.fold(0L)(_.rows),
       filesLeftOut = files.map(_.count),
-      bytesLeftOut = files.map(_.bytes)
+      bytesLeftOut = files.map(_.bytes),
+      filesKept = told.flatMap(_.left.toOption)
     )
   }
 

@@ -28,7 +28,9 @@ final case class FilterOutcome(
     ) anyOf: String = "",
     @Told(doc = "data files that the scan did not read because they hold none of the keys; null if not known", unit = "files")
     filesLeftOut: Option[Long] = None,
-    @Told(doc = "bytes of these files", unit = "bytes") bytesLeftOut: Option[Long] = None
+    @Told(doc = "bytes of these files", unit = "bytes") bytesLeftOut: Option[Long] = None,
+    @Told(doc = "why the scan read all files although its keys are known; null if it did not, or for no such reason")
+    filesKept: Option[Reason] = None
 ) {
 
   /** Whether the scan found its filter when it ran; one that passes all rows counts as found and has a reason. */

@@ -30,7 +30,7 @@ final case class Placement(
     union: Option[Int] = None,
     isOfSeveralPlans: Boolean = false
 ) {
-  def leavingOut(files: () => Option[DataFiles]): Placement = copy(label = label.copy()(files))
+  def leavingOut(files: LeftOut.Told): Placement = copy(label = label.copy()(files))
 }
 
 /** A build side whose keys are to be sketched while it runs.
@@ -109,7 +109,9 @@ final class PlaceFilters(
     }
     val told = filters.lazyZip(scans).lazyZip(scans.drop(1)).map { (filter, before, after) =>
       // What is counted for a union is counted for its first filter.
-      filter.head.leavingOut(LeftOut.between(before, after, scans.last)) +: filter.tail
+      val why =
+        if (before eq after) known(filter).flatMap(ScanAdapter.whyNothing(before, filter.head.request.target.keys, _)) else None
+      filter.head.leavingOut(LeftOut.between(before, after, scans.last, why)) +: filter.tail
     }
     engine.fold(waiting(scans.last, told))(_.placed(scans.last, told.map(_.map(one => one -> result(one))), clockNanos))
   }

@@ -1,33 +1,35 @@
 package io.aqeplugin.storage
 
+import org.apache.hadoop.fs.Path
 import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression}
+import org.apache.spark.sql.catalyst.expressions.BoundReference
+import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.PartitionDirectory
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
-import io.aqeplugin.observe.TableStatistics
+import io.aqeplugin.metrics.Survivable
+import io.aqeplugin.observe.{TableStatistics, Wholes}
 
 /** Delta tables: partitions, files whose statistics in Delta's log exclude all keys, and row groups.
   *
-  * Delta has listed the files when it planned the query. Conditions on partitions choose among these. For any other condition Delta lists them
-  * anew, by a job over the statistics in its log, so a small table gets none. Delta itself gives conditions the names that columns have in
-  * its files, and ignores them where it counts the rows of a file to leave out deleted ones.
+  * Delta has listed the files when it planned the query. Conditions on partitions choose among these, and so do bounds of other columns, which are compared
+  * here: for a condition on one, Delta would list the files anew, by a job, for each scan. Delta itself gives the conditions for row groups the names
+  * that columns have in its files, and ignores them where it counts the rows of a file to leave out deleted ones.
   */
 private[storage] object DeltaKeys extends KeyedFormat {
 
-  /** Bytes below which reading all files is about as fast as a job that chooses among them. Each file counts as Spark counts it when it
+  /** Bytes below which reading all files is about as fast as a job that reads their bounds. Each file counts as Spark counts it when it
     * divides them into tasks: by its bytes and the cost of opening it.
     */
   private val MinBytes = 64L << 20
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec => DeltaScan.preparedFiles(file).flatMap { files =>
-        val narrowed =
-          if (PartitionRange.isPartition(file, keys.column)) byPartition(file, keys)
-          else if (isTrusted(keys) && DeltaScan.readsByName(file) && isLarge(file, files) && !ParquetKeys.skipsDamage(file.relation))
-            byStatistics(file, keys, tables)
-          else None
+        val narrowed = if (PartitionRange.isPartition(file, keys.column)) byPartition(file, keys) else byBounds(file, keys, tables, files)
         narrowed.map(UnlistedFiles.counted(file, _))
       }
     case _ => None
@@ -48,23 +50,67 @@ private[storage] object DeltaKeys extends KeyedFormat {
       .filter((found: Any) => value.eval(InternalRow(found)) == true).toSeq
   }
 
-  private def byStatistics(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[FileSourceScanExec] = {
-    // The log has the range of each file; a range of a few of them says little of what it leaves out.
-    val list = ParquetKeys.listed(scan, keys, tables).map(keys.isOneOf)
-    // To Delta's statistics any list is the range from the first to the last value.
-    val found: Seq[Expression] = keys.isInRanges.toSeq ++ list
-    Option.when(found.nonEmpty)(ThisSparkLine.withDataFilters(scan, found))
+  private def byBounds(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics, files: Int): Option[FileSourceScanExec] = {
+    val inFiles = if (isTrusted(keys) && DeltaScan.readsByName(scan)) ParquetKeys.conditions(scan, keys, tables) else Nil
+    val left = withoutKeys(scan, keys, files)
+    Option.when((inFiles.nonEmpty || left.nonEmpty) && !ParquetKeys.skipsDamage(scan.relation)) {
+      val listed = scan.selectedPartitions.filePartitionIterator.map { part =>
+        PartitionDirectory(part.values, part.files.filterNot(file => left(file.getPath)).toVector)
+      }.filter(_.files.nonEmpty).toVector
+      val index = FilesOfKeys.among(scan.relation.location, keys.column.name, keys.built, listed)
+      val reading = ThisSparkLine.withRelation(scan, scan.relation.copy(location = index)(scan.relation.sparkSession))
+      ThisSparkLine.withDataFilters(reading, inFiles)
+    }
   }
 
-  /** Decimals and integers of less than four bytes are compared otherwise than Spark compares them, where a file has another type. The statistics of
-    * texts have a character in place of bytes that are not UTF-8, and some versions end a cut maximum with one that is not the greatest:
-    * they say nothing of keys beyond ASCII.
+  /** Files of the table that hold no key by their bounds. */
+  private def withoutKeys(scan: FileSourceScanExec, keys: KnownKeys, files: Int): Set[Path] =
+    try {
+      val found = for {
+        meets <- meeting(keys)
+        snapshot <- DeltaScan.snapshot(scan)
+        bounds <-
+          DeltaBounds.of(snapshot, keys.column, isLarge(FilesOfKeys.all(scan.relation.location).sizeInBytes, files.toLong, scan.conf))
+      } yield bounds.iterator.collect { case (path, file) if file.isEmpty || !meets(file) => DeltaScan.fileOf(scan, path) }.toSet
+      found.getOrElse(Set.empty)
+    } catch {
+      case Survivable(error) =>
+        FooterStatistics.noteUnreadable(scan.relation.location.rootPaths.map(_.toString), "no files are left out by keys", error)
+        Set.empty
+    }
+
+  /** Whether a file with values may hold keys, by its bounds; none if they say nothing of keys like these. */
+  private def meeting(keys: KnownKeys): Option[FileBounds[Any] => Boolean] = {
+    def test[A: Ordering](ranges: Seq[(A, A)])(value: PartialFunction[Any, A]): FileBounds[Any] => Boolean = {
+      val meets = KeyMeeting.of(ranges.toIndexedSeq)
+      file => meets(file.low.collect(value), file.high.collect(value))
+    }
+    keys.column.dataType match {
+      case StringType =>
+        keys.literals.map(_.map(_.value).collect { case text: UTF8String => text }.sorted)
+          .map(texts => test(texts.map(text => (text, text))) { case text: UTF8String => text })
+      case dataType if Wholes.areOrdered(dataType) || dataType.isInstanceOf[DecimalType] =>
+        val ranges = keys.built.values.fold(keys.built.ranges)(_.map(key => (key, key)))
+        Option.when(ranges.headOption.exists(range => isOfOneCalendar(range._1, dataType)))(test(ranges) { case whole: Long => whole })
+      case _ => None
+    }
+  }
+
+  /** Whether a file that was converted to Delta's has no other value in place of this or a greater one. */
+  private def isOfOneCalendar(code: Long, dataType: DataType): Boolean = dataType match {
+    case DateType                         => code >= RebaseDateTime.lastSwitchGregorianDay
+    case TimestampType | TimestampNTZType => code >= RebaseDateTime.lastSwitchGregorianTs
+    case _                                => true
+  }
+
+  /** Whether Parquet's readers compare keys as Spark does: decimals and integers of less than four bytes they do not, where a file has another type, and texts
+    * beyond ASCII neither.
     */
-  private def isTrusted(keys: KnownKeys): Boolean = keys.column.dataType match {
+  def isTrusted(keys: KnownKeys): Boolean = keys.column.dataType match {
     case BooleanType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType => true
     case _                                                                                  => keys.areAscii
   }
 
-  private def isLarge(scan: FileSourceScanExec, files: Int): Boolean =
-    scan.relation.location.sizeInBytes.toDouble + files.toDouble * scan.conf.filesOpenCostInBytes >= MinBytes
+  /** Whether a job that reads bounds of files pays. */
+  def isLarge(bytes: Long, files: Long, conf: SQLConf): Boolean = bytes.toDouble + files.toDouble * conf.filesOpenCostInBytes >= MinBytes
 }

@@ -53,7 +53,8 @@ object DeltaScan {
 
   /** The number of files that Delta selected while it planned the query; none for scans of another kind, such as those of changes. */
   def preparedFiles(scan: FileSourceScanExec): Option[Int] =
-    if (!isOne(scan) || scan.relation.location.getClass.getName != PreparedIndex) None else prepared(scan).flatMap(files).map(_.size)
+    if (!isOne(scan) || FilesOfKeys.all(scan.relation.location).getClass.getName != PreparedIndex) None
+    else prepared(scan).flatMap(files).map(_.size)
 
   /** The table, and the files that Delta selected while it planned the query; none if it has listed none. */
   def selected(scan: FileSourceScanExec): Option[DeltaFiles] =
@@ -84,7 +85,10 @@ object DeltaScan {
       bytes <- valueOf(listed, "scanned").flatMap(number(_, "bytesCompressed"))
     } yield DataFiles(count.toLong, bytes)
 
-  private def prepared(scan: FileSourceScanExec): Option[AnyRef] = valueOf(scan.relation.location, "preparedScan")
+  private def prepared(scan: FileSourceScanExec): Option[AnyRef] = valueOf(FilesOfKeys.all(scan.relation.location), "preparedScan")
+
+  /** Delta's own version of the table that the scan reads. */
+  private[storage] def snapshot(scan: FileSourceScanExec): Option[AnyRef] = prepared(scan).flatMap(valueOf(_, "scannedSnapshot"))
 
   private def files(prepared: AnyRef): Option[scala.collection.Seq[_]] =
     valueOf(prepared, "files").collect { case files: scala.collection.Seq[_] => files }
@@ -92,9 +96,18 @@ object DeltaScan {
   /** Only what a reader of a footer asks for. */
   private def status(folder: Path, file: AnyRef): Option[FileStatus] =
     for {
-      path <- valueOf(file, "path").collect { case text: String => new Path(new URI(text)) }
+      path <- valueOf(file, "path").collect { case text: String => text }
       bytes <- valueOf(file, "size").collect { case size: java.lang.Long => size.longValue }
-    } yield new FileStatus(bytes, false, 0, 0L, 0L, if (path.isAbsolute) path else new Path(folder, path))
+    } yield new FileStatus(bytes, false, 0, 0L, 0L, fileIn(folder, path))
+
+  /** Where a file is that the log names. */
+  private[storage] def fileOf(scan: FileSourceScanExec, path: String): Path =
+    scan.relation.location.rootPaths.headOption.fold(new Path(new URI(path)))(fileIn(_, path))
+
+  private def fileIn(folder: Path, named: String): Path = {
+    val path = new Path(new URI(named))
+    if (path.isAbsolute) path else new Path(folder, path)
+  }
 
   private def number(size: AnyRef, member: String): Option[Long] =
     valueOf(size, member).collect { case Some(number: Long) if number >= 0 => number }
@@ -105,7 +118,7 @@ object DeltaScan {
   def readsByName(scan: FileSourceScanExec): Boolean = columnMapping(scan).exists(Set(NoMapping, MappingByName))
 
   /** None where this version of Delta has no such method. */
-  private def valueOf(owner: AnyRef, method: String): Option[AnyRef] =
+  private[storage] def valueOf(owner: AnyRef, method: String): Option[AnyRef] =
     Try(owner.getClass.getMethod(method).invoke(owner)).toOption.flatMap(Option(_))
 
   /** The format knows the table's column mapping; Delta removes it from the schema of the scan. */

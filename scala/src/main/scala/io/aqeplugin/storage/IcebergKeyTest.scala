@@ -23,13 +23,13 @@ private[storage] final class IcebergKeyTest(table: AnyRef, id: AnyRef) {
 
   /** False for a task if no row of its file has one of the keys, given by their codes. */
   def ofWholes(kind: IcebergWholes, keys: ColumnKeys): AnyRef => Boolean = {
-    val meets = between(keys.values.fold(keys.ranges)(_.map(key => (key, key))).toIndexedSeq)
+    val meets = KeyMeeting.of(keys.values.fold(keys.ranges)(_.map(key => (key, key))).toIndexedSeq)
     mayHold((low, high) => meets(low.flatMap(kind.code), high.flatMap(kind.code)))
   }
 
   /** False for a task if no row of its file has one of the texts, which are UTF-8. */
   def ofTexts(texts: Seq[UTF8String]): AnyRef => Boolean = {
-    val meets = between(texts.sorted.map(text => (text, text)).toIndexedSeq)
+    val meets = KeyMeeting.of(texts.sorted.map(text => (text, text)).toIndexedSeq)
     mayHold((low, high) => meets(low.map(atLeast), high.map(atMost)))
   }
 
@@ -53,22 +53,13 @@ private[storage] final class IcebergKeyTest(table: AnyRef, id: AnyRef) {
 
 private[storage] object IcebergKeyTest {
 
-  /** Whether one of some ranges, disjoint and in ascending order, meets another. */
-  private def between[A: Ordering](ranges: IndexedSeq[(A, A)]): (Option[A], Option[A]) => Boolean = {
-    val (starts, ends) = (ranges.map(_._1), ranges.map(_._2))
-    (low, high) => {
-      val first = low.fold(0)(ends.search(_).insertionPoint)
-      first < ranges.size && high.forall(Ordering[A].gteq(_, starts(first)))
-    }
-  }
-
   // Iceberg decodes the bounds of row groups before it compares them, and bytes that are not UTF-8 become a character that is greater than
   // most. In each order what begins with ASCII characters is where it is in Spark's.
   private def atLeast(bound: ByteBuffer): UTF8String = UTF8String.fromBytes(ascii(bound))
 
   private def atMost(bound: ByteBuffer): UTF8String = {
     val (size, begin) = (bound.remaining, ascii(bound))
-    UTF8String.fromBytes(if (begin.length == size) begin else begin :+ AfterAll)
+    UTF8String.fromBytes(if (begin.length == size) begin else begin :+ TextBounds.AfterAll)
   }
 
   private def ascii(bound: ByteBuffer): Array[Byte] = {
@@ -76,9 +67,6 @@ private[storage] object IcebergKeyTest {
     val _ = bound.get(bytes)
     bytes.takeWhile(_ >= 0)
   }
-
-  /** No text in UTF-8 has this byte. */
-  private val AfterAll: Byte = -1
 }
 
 /** A type of Iceberg whose values are whole numbers to the plugin.

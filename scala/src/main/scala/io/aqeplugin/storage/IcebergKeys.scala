@@ -1,12 +1,11 @@
 package io.aqeplugin.storage
 
 import org.apache.spark.aqeplugin.ThisSparkLine
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation}
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.aqeplugin.decide.Reason
 import io.aqeplugin.exec.{ColumnKeys, DataFiles, LeftOut}
 import io.aqeplugin.metrics.Survivable
 import io.aqeplugin.observe.TableStatistics
@@ -41,6 +40,11 @@ private[storage] object IcebergKeys extends KeyedFormat {
     case _ => None
   }
 
+  override def whyNothing(scan: SparkPlan, keys: KnownKeys): Option[Reason] = scan match {
+    case batch: BatchScanExec => IcebergRead.whyWhole(batch.scan).map(Reason(_))
+    case _                    => None
+  }
+
   /** The files of a scan that may hold keys.
     *
     * @param by
@@ -50,26 +54,11 @@ private[storage] object IcebergKeys extends KeyedFormat {
     */
   private final case class Planned(by: AnyRef, tasks: Seq[AnyRef], told: AnyRef, leftOut: DataFiles)
 
-  /** What was planned for some keys of a column of the rows that fulfil the scan's conditions. */
-  private type Earlier = Map[(String, String, ColumnKeys), Option[Planned]]
+  /** By conditions, column and keys. */
+  private val earlier = new PerRelation[(String, String, ColumnKeys), Planned]("icebergFiles")
 
-  private val earlier = TreeNodeTag[Earlier]("aqePlugin.icebergFiles")
-
-  /** Spark plans a query again after each of its stages, and its scan nodes anew; the logical node stays. */
-  private def planned(batch: BatchScanExec, read: IcebergRead, keys: KnownKeys, tables: TableStatistics): Option[Planned] = {
-    val node: Option[LogicalPlan] = batch.logicalLink.flatMap(_.collectFirst {
-      case relation: DataSourceV2ScanRelation if relation.output.exists(_.exprId == keys.column.exprId) => relation
-    })
-    val known = node.flatMap(_.getTagValue(earlier)).getOrElse(Map.empty)
-    val question = (read.conditions, keys.column.name, keys.built)
-    known.getOrElse(
-      question, {
-        val found = plannedAnew(batch, read, keys, tables)
-        node.foreach(_.setTagValue(earlier, known.updated(question, found)))
-        found
-      }
-    )
-  }
+  private def planned(batch: BatchScanExec, read: IcebergRead, keys: KnownKeys, tables: TableStatistics): Option[Planned] =
+    earlier.of(batch, keys.column, (read.conditions, keys.column.name, keys.built))(plannedAnew(batch, read, keys, tables))
 
   private def plannedAnew(batch: BatchScanExec, read: IcebergRead, keys: KnownKeys, tables: TableStatistics): Option[Planned] =
     for {

@@ -8,6 +8,8 @@ import scala.util.Try
 
 import org.apache.spark.sql.connector.read.Scan
 
+import io.aqeplugin.decide.ReasonCode
+
 /** What one scan of an Iceberg table reads, and how another one reads less of the same snapshot. The scan itself never changes: a command that writes
   * takes from it what it has read, and other places of the query may read it too.
   *
@@ -119,6 +121,8 @@ private[storage] object IcebergRead {
 
   private val QueryScan = Package + "spark.source.SparkBatchQueryScan"
 
+  private val CopyOnWriteScan = Package + "spark.source.SparkCopyOnWriteScan"
+
   private val Parameters =
     Seq("SparkSession", "Table", "Schema", "Snapshot", "String", "Scan", "SparkReadConf", "Schema", "List", "Supplier")
 
@@ -133,13 +137,19 @@ private[storage] object IcebergRead {
         for {
           planned <- Option(withinPackage(scan, "scan"))
           snapshot <- Option(privately(scan, "snapshot"))
-          if interface(
-            table,
-            "BaseTable"
-          ).isInstance(table) && objects(IcebergMembers.of(withinPackage(scan, "groupingKeyType"), "fields")).isEmpty
+          if interface(table, "BaseTable").isInstance(table) && !isGrouped(scan)
           made <- constructorsOf(scan.getClass).find(_.getParameterTypes.map(_.getSimpleName).toSeq == Parameters)
         } yield new IcebergRead(scan, made, table, planned, snapshot)
       }.toOption.flatten
+
+  /** Why a scan reads the files that it was planned with, if others depend on them. */
+  def whyWhole(scan: Scan): Option[ReasonCode] = scan.getClass.getName match {
+    case CopyOnWriteScan                                    => Some(ReasonCode.RewritesFiles)
+    case QueryScan if Try(isGrouped(scan)).getOrElse(false) => Some(ReasonCode.KeepsPartitions)
+    case _                                                  => None
+  }
+
+  private def isGrouped(scan: Scan): Boolean = objects(IcebergMembers.of(withinPackage(scan, "groupingKeyType"), "fields")).nonEmpty
 
   /** Java declares them as constructors of any class. */
   private def constructorsOf[S <: Scan](of: Class[S]): Seq[Constructor[S]] =

@@ -2,6 +2,7 @@ package io.aqeplugin.storage
 
 import org.apache.spark.sql.execution.SparkPlan
 
+import io.aqeplugin.decide.Reason
 import io.aqeplugin.exec.LeftOut
 import io.aqeplugin.observe.TableStatistics
 
@@ -15,6 +16,9 @@ private[storage] trait KeyedFormat {
     *   none if the scan is of another kind, or cannot use the keys
     */
   def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan]
+
+  /** Why a scan of this kind cannot use such keys; none if it can, is of another kind, or has nothing to say. */
+  def whyNothing(scan: SparkPlan, keys: KnownKeys): Option[Reason] = None
 }
 
 private[storage] object KeyedFormat {

@@ -17,7 +17,7 @@ object KnownTables {
 
   /** What a query's scans of one table have in common. */
   def keyOf(scan: SparkPlan): Option[AnyRef] = scan match {
-    case file: FileSourceScanExec => Some(file.relation.location)
+    case file: FileSourceScanExec => Some(FilesOfKeys.all(file.relation.location))
     case batch: BatchScanExec     => Option(batch.table)
     case other                    => HiveScan.of(other).map(_.relation.tableMeta.identifier)
   }

@@ -8,6 +8,7 @@ import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.sources
 import org.apache.spark.sql.types.{DateType, DecimalType, IntegerType, LongType, TimestampType}
 
+import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.observe.TableStatistics
 
 /** Stripes and row groups of ORC files: the reader skips those whose statistics exclude all keys.
@@ -20,8 +21,8 @@ import io.aqeplugin.observe.TableStatistics
   */
 private[aqeplugin] object OrcKeys extends KeyedFormat {
 
-  /** More than any two zones, or one before and after a change, differ. */
-  private val ZoneMicros = TimeUnit.DAYS.toMicros(2)
+  /** Since 1900, no two zones, nor one before and after a change, differ by more. */
+  private val ZoneMicros = TimeUnit.HOURS.toMicros(26)
 
   private val Since1900Micros = TimeUnit.SECONDS.toMicros(LocalDate.of(1900, 1, 3).atStartOfDay(ZoneOffset.UTC).toEpochSecond)
 
@@ -31,14 +32,21 @@ private[aqeplugin] object OrcKeys extends KeyedFormat {
     case _ => None
   }
 
+  override def whyNothing(scan: SparkPlan, keys: KnownKeys): Option[Reason] = scan match {
+    case file: FileSourceScanExec if isOrc(file) && keys.areTexts && keys.literals.isDefined && !keys.areAscii =>
+      Some(Reason(ReasonCode.TextOrder))
+    case _ => None
+  }
+
+  private def isOrc(scan: FileSourceScanExec): Boolean = FormatByTypes.plain(scan.relation.fileFormat).getClass == classOf[OrcFileFormat]
+
   private def isRead(scan: FileSourceScanExec, keys: KnownKeys): Boolean = {
     val column = keys.column
-    val isOrc = FormatByTypes.plain(scan.relation.fileFormat).getClass == classOf[OrcFileFormat]
     val isCompared = column.dataType match {
       case IntegerType | LongType | DateType | TimestampType | _: DecimalType => true
       case _                                                                  => keys.areAscii
     }
-    isOrc && isCompared && KeyFilters.isPlain(column.name) && scan.conf.orcFilterPushDown &&
+    isOrc(scan) && isCompared && KeyFilters.isPlain(column.name) && scan.conf.orcFilterPushDown &&
     !PartitionRange.isPartition(scan, column) && scan.relation.dataSchema.exists(_.name == column.name) &&
     !ParquetKeys.skipsDamage(scan.relation)
   }

@@ -65,7 +65,7 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
   /** What the reader is told. A list of more than a few values is to Parquet's statistics only the range from the first to the last of them;
     * for dictionaries it is what it says.
     */
-  private def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Seq[Expression] =
+  def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Seq[Expression] =
     listed(scan, keys, tables) match {
       case Some(values) if values.size <= scan.conf.parquetFilterPushDownInFilterThreshold => Seq(keys.isOneOf(values))
       case Some(values) if keys.areTexts                                                   => keys.isOneOf(values) +: keys.isInRanges.toSeq

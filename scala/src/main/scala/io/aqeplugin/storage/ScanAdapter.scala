@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Greater
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, FileScan}
 
+import io.aqeplugin.decide.Reason
 import io.aqeplugin.exec.{ColumnKeys, FilterSummary}
 import io.aqeplugin.observe.{JoinKey, TableStatistics}
 
@@ -12,7 +13,7 @@ import io.aqeplugin.observe.{JoinKey, TableStatistics}
   */
 object ScanAdapter {
   private val Formats: Seq[KeyedFormat] =
-    Seq(DeltaKeys, PartitionKeys, ParquetKeys, OrcKeys, IcebergKeys, BatchScanKeys, HiveKeys, CacheKeys)
+    Seq(DeltaKeys, PartitionKeys, ParquetKeys, OrcKeys, IcebergKeys, DeltaV2Keys, BatchScanKeys, HiveKeys, CacheKeys)
 
   /** `scan`, reading less because each of its key columns must contain a value of one of the built keys; `scan` itself if its source
     * cannot use that.
@@ -40,6 +41,11 @@ object ScanAdapter {
         }
     }
   }
+
+  /** Why a source that could leave out files by keys of a column leaves out none; none if there is nothing to say. */
+  def whyNothing(scan: SparkPlan, keys: Seq[Expression], built: FilterSummary): Option[Reason] =
+    keys.zip(built.columns).collect { case (column: Attribute, values) => KnownKeys(column, values, Int.MaxValue, isWholeKey = true) }
+      .flatMap(known => Formats.flatMap(_.whyNothing(scan, known))).headOption
 
   /** What a row of these columns fulfils if each has a value of the built keys: ordinary conditions, with no more than `mostListed` values
     * of a column.

@@ -11,6 +11,9 @@ import org.apache.spark.unsafe.types.UTF8String
 /** Smallest and largest text of columns in each row group of a Parquet file or in an ORC file, for estimates: no row is left out because of them. */
 private[storage] object TextBounds {
 
+  /** No text in UTF-8 has this byte. */
+  val AfterAll: Byte = -1
+
   /** So many bytes of each text are kept. */
   private val KeptBytes = 16
 

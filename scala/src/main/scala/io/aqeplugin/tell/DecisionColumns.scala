@@ -59,7 +59,7 @@ object DecisionColumns {
     whole[FilterInPlace](Outcome("waitMillis"))(_.outcome.map(_.waitMillis))
   ) ++ reason[FilterInPlace]("reason", "why the filter was placed or not, or why it passed every row")(f =>
     f.outcome.flatMap(_.reason).orElse(f.place.map(_.reason))
-  )
+  ) ++ reason[FilterInPlace]("files_kept_reason", Outcome("filesKept").doc)(_.outcome.flatMap(_.filesKept))
 
   val FlipFields: Seq[TableColumn[JoinFlip]] = Seq(
     text[JoinFlip](

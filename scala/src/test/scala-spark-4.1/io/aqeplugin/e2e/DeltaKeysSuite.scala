@@ -139,7 +139,7 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
       spark.sql(s"SELECT * FROM ${path(s"texts_$i")} WHERE id IN (207, 219)").createOrReplaceTempView("found")
       table("some_words", "SELECT word FROM found UNION ALL SELECT concat(max(word), 'z') FROM found UNION ALL SELECT 'w'")
       val ran = sameRows(spark.sql(joined(path(s"texts_$i"), "some_words", "s.word = d.word")))
-      assert(ran.rows.head.startsWith("[2, ") && files(ran, s"texts_$i") == (if (i == 3) 10 else 1), word)
+      assert(ran.rows.head.startsWith("[2, ") && files(ran, s"texts_$i") == 1, word)
     }
     // The least and the greatest of each file, beside keys that are cut like them.
     for (i <- words.indices) {
@@ -240,11 +240,7 @@ class DeltaKeysSuite extends AnyFunSuite with TableFormats {
         s"ALTER TABLE ${path(parts)} RENAME COLUMN day TO tag",
         s"INSERT INTO ${path(name)} $Rows"
       )
-      // A column that is read by its id may have any name in a file.
-      for (column <- Seq("id", "v")) {
-        val read = files(sameRows(spark.sql(joined(path(name), "ids", s"s.$column = d.id"))), name)
-        assert(if (mode == "id") read == 20 else read < 20, s"$column $read")
-      }
+      for (column <- Seq("id", "v")) assert(files(sameRows(spark.sql(joined(path(name), "ids", s"s.$column = d.id"))), name) < 20, column)
       val byPart = sameRows(spark.sql(joined(path(parts), "days", "s.tag = d.day")))
       assert(scans(byPart.plan, parts).map(_.metrics("numPartitions").value) == Seq(3L))
     }

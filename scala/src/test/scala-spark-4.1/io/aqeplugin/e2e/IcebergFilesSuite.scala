@@ -51,6 +51,10 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
     case scan: BatchScanExec if scan.table.name().contains(s".$table") => scan.metrics("numOutputRows").value
   }.sum
 
+  /** Why filters left out no files. */
+  private def why(ran: Ran): Set[String] =
+    outcomes(ran).map(_.get("filesKept")).filterNot(_.isNull).map(_.get("code").asText).toSet
+
   private def reads(table: String, query: String): Long = scanned(sameRows(spark.sql(query)), table)
 
   for (column <- Seq("id", "word"))
@@ -281,7 +285,8 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
     }
     val self = "SELECT count(*), sum(a.v) FROM ice.db.parted a JOIN ice.db.parted b ON a.p = b.p AND a.k = b.k JOIN wanted d ON a.k = d.k"
     withConf("spark.sql.sources.v2.bucketing.enabled" -> "true", "spark.sql.iceberg.planning.preserve-data-grouping" -> "true") {
-      assert(sameRows(spark.sql(self)).rows == Seq("[4, 2007]"))
+      val kept = sameRows(spark.sql(self))
+      assert(kept.rows == Seq("[4, 2007]") && why(kept) == Set("KEEPS_PARTITIONS"))
     }
   }
 
@@ -353,8 +358,9 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
       "DELETE FROM ice.db.target WHERE k IN (SELECT k FROM wanted)",
       "UPDATE ice.db.target SET v = -2 WHERE k IN (SELECT k FROM wanted)"
     )
-    for ((version, mode) <- Seq("2" -> "merge-on-read", "3" -> "merge-on-read", "2" -> "copy-on-write"); command <- commands) {
-      def changed(conf: (String, String)*): Seq[String] = {
+    val modes = Seq("2" -> "merge-on-read", "3" -> "merge-on-read", "2" -> "copy-on-write")
+    val told = for ((version, mode) <- modes; command <- commands) yield {
+      def changed(conf: (String, String)*): (Seq[String], Set[String]) = {
         made("DROP TABLE IF EXISTS ice.db.target")
         iceberg(
           "target",
@@ -363,10 +369,13 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
         )
         // Rows that are deleted twice are in one deletion vector.
         made("DELETE FROM ice.db.target WHERE k % 10 = 3")
-        withConf(conf: _*) { val _ = spark.sql(command) }
-        withoutPlugin(spark.sql("SELECT * FROM ice.db.target"))
+        val reasons = withConf(conf: _*)(why(ran(spark.sql(command))))
+        (withoutPlugin(spark.sql("SELECT * FROM ice.db.target")), reasons)
       }
-      assert(changed("spark.aqePlugin.test.openGates" -> "true") == changed("spark.aqePlugin.mode" -> "off"), s"$version $mode $command")
+      val (rows, reasons) = changed("spark.aqePlugin.test.openGates" -> "true")
+      assert(rows == changed("spark.aqePlugin.mode" -> "off")._1, s"$version $mode $command")
+      reasons.map(mode -> _)
     }
+    assert(told.flatten.toSet == Set("copy-on-write" -> "REWRITES_FILES"))
   }
 }

@@ -61,6 +61,11 @@ object ReasonExamples {
     case RepeatedRequest => "AQE re-planned the join three times; the filter was requested once and is not requested again."
     case FilterReady     =>
       "TPC-DS q14: three scans of sales join the same months of `date_dim`; the other two scans use the filter of the first."
+    case KeepsPartitions =>
+      "An Iceberg table joins another by their partitions, with `spark.sql.sources.v2.bucketing.enabled`; its rows are filtered all the same."
+    case RewritesFiles =>
+      "`MERGE` into an Iceberg table whose `write.merge.mode` is `copy-on-write`: a row that is not read would not be written again."
+    case TextOrder    => "The key `'Zürich'` and a table of ORC files; of Parquet, Iceberg and Delta such keys leave out files."
     case BuildTimeout =>
       "The cluster lost an executor, and the filter took longer than `filter.buildTimeout` 30,000 ms; or its job had no slot for `filter.slotTimeout` 5,000 ms."
     case BuildFailed  => "The job that builds the filter lost a shuffle file. The query continues, and every row passes."

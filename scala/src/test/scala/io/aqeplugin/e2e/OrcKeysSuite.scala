@@ -2,6 +2,10 @@ package io.aqeplugin.e2e
 
 import java.util.TimeZone
 
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.hadoop.hive.ql.exec.vector.{BytesColumnVector, LongColumnVector, TimestampColumnVector}
+import org.apache.orc.{OrcFile, TypeDescription}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -113,7 +117,9 @@ class OrcKeysSuite extends AnyFunSuite with PluginSession {
     val found = joined("texts", "s.w = d.k", "words")
     assert(scanned(found) <= 3000 && found.rows.head.startsWith("[3, "))
     table("words", "SELECT 'é7' AS k UNION ALL SELECT 'a00007'")
-    assert(scanned(joined("texts", "s.w = d.k", "words")) == Rows)
+    val beyond = joined("texts", "s.w = d.k", "words")
+    assert(scanned(beyond) == Rows && outcomes(beyond).map(_.get("filesKept").get("code").asText) == Seq("TEXT_ORDER"))
+    assert(outcomes(found).forall(_.get("filesKept").isNull))
   }
 
   test("times before 1900, of which calendars differ, leave out nothing") {
@@ -193,6 +199,54 @@ class OrcKeysSuite extends AnyFunSuite with PluginSession {
         assert(joined("evolved", "s.late = d.k", "lates").rows.nonEmpty)
       }
     }
+  }
+
+  test("files of old writers, whose statistics of texts and times say something else, and files without an index") {
+    for ((version, isNew) <- Seq(OrcFile.WriterVersion.HIVE_8732 -> false, OrcFile.WriterVersion.ORC_135 -> true)) {
+      val path = folder.resolve(s"written-by-$version").toString
+      write(path, version)
+      spark.read.orc(path).createOrReplaceTempView("written")
+      table("typed", "SELECT k AS id, CAST(k AS string) AS text, timestamp_seconds(k * 86400) AS ts FROM three")
+      for (column <- Seq("id", "text", "ts")) {
+        val ran = joined("written", s"s.$column = d.$column", "typed")
+        assert(ran.rows.head.startsWith("[3, ") && scanned(ran) <= (if (isNew || column == "id") 5000 else Rows), (version, column))
+        if (!isNew && column != "id") assert(scanned(ran) == Rows, column)
+      }
+    }
+    val path = folder.resolve("unindexed").toString
+    withConf("spark.aqePlugin.mode" -> "off")(spark.table("facts").write.option("orc.create.index", "false").orc(path))
+    spark.read.orc(path).createOrReplaceTempView("unindexed")
+    table("typed", "SELECT k AS id, CAST(k AS string) AS text, timestamp_seconds(k * 86400) AS ts FROM three")
+    for (column <- Seq("id", "text", "ts")) assert(joined("unindexed", s"s.$column = d.$column", "typed").rows.head.startsWith("[3, "))
+  }
+
+  private def write(path: String, version: OrcFile.WriterVersion): Unit = {
+    val conf = new Configuration(spark.sparkContext.hadoopConfiguration)
+    val schema = TypeDescription.fromString("struct<id:bigint,x:bigint,text:string,ts:timestamp>")
+    val options = OrcFile.writerOptions(conf).setSchema(schema).rowIndexStride(1000)
+    val versioned = options.getClass.getDeclaredMethod("writerVersion", classOf[OrcFile.WriterVersion])
+    versioned.setAccessible(true)
+    val _ = versioned.invoke(options, version)
+    val writer = OrcFile.createWriter(new Path(path, "part.orc"), options)
+    val batch = schema.createRowBatch()
+    (0 until Rows).foreach { id =>
+      val row = batch.size
+      batch.size += 1
+      batch.cols.toSeq match {
+        case Seq(ids: LongColumnVector, xs: LongColumnVector, texts: BytesColumnVector, times: TimestampColumnVector) =>
+          ids.vector(row) = id.toLong
+          xs.vector(row) = 1L
+          texts.setVal(row, id.toString.getBytes("UTF-8"))
+          times.set(row, new java.sql.Timestamp(id * 86400000L))
+        case other => fail(s"other columns: $other")
+      }
+      if (batch.size == batch.getMaxSize) {
+        writer.addRowBatch(batch)
+        batch.reset()
+      }
+    }
+    writer.addRowBatch(batch)
+    writer.close()
   }
 
   test("files with values that the table's type has not") {

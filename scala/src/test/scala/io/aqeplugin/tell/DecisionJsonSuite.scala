@@ -174,7 +174,7 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a placed filter, an outcome and a flip point are read back unchanged, and follow the event schema") {
     val reason = Reason(ReasonCode.FilterPays, Some(0.5), Some(0.9), "ratio", "key")
     val placed = PlacedFilter("f", "j", "t", Seq("c"), applied = true, reason)
-    val outcome = FilterOutcome("f", "j", "t", Seq("c"), "exact", Some(reason), 1, 2, 3, 4, 5, 6, 7, "g", Some(8), Some(9))
+    val outcome = FilterOutcome("f", "j", "t", Seq("c"), "exact", Some(reason), 1, 2, 3, 4, 5, 6, 7, "g", Some(8), Some(9), Some(reason))
     val flip = JoinFlip("j", FlipInput.All.head, "rows", 1, 2, Strategy.Broadcast, withFilter = true)
     follow(EventSchema.Placed.write(placed), "FilterPlanned", "filter")
     follow(EventSchema.Outcome.write(outcome), "FilterOutcome", "outcome")
@@ -182,7 +182,7 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assertReadBack(EventSchema.Placed, placed)
     Seq(
       outcome,
-      outcome.copy(reason = None, anyOf = "", filesLeftOut = None, bytesLeftOut = None)
+      outcome.copy(reason = None, anyOf = "", filesLeftOut = None, bytesLeftOut = None, filesKept = None)
     ).foreach(assertReadBack(EventSchema.Outcome, _))
     assertReadBack(EventSchema.Flip, flip)
   }

@@ -153,7 +153,11 @@ object QueryView {
   private def happened(outcome: FilterOutcome): Seq[Node] =
     if (!outcome.found) Seq(strong("not found when the scan ran: every row passed"))
     else
-      outcome.reason.fold[Seq[Node]](Seq(text(applied(outcome))))(why => strong("let every row pass: ") +: Words.reasonInOneCell(why))
+      outcome.reason.fold[Seq[Node]](text(applied(outcome)) +: outcome.filesKept.toSeq.flatMap(kept))(why =>
+        strong("let every row pass: ") +: Words.reasonInOneCell(why)
+      )
+
+  private def kept(why: Reason): Seq[Node] = strong("; all files read: ") +: Words.reasonInOneCell(why)
 
   private def applied(outcome: FilterOutcome): String =
     outcome.filesLeftOut.filter(_ > 0).fold("applied") { files =>

@@ -57,6 +57,10 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val left = outcome().stripSuffix("}") + ""","filesLeftOut":180,"bytesLeftOut":3145728}"""
     val shown = query(store(decided(1, filters = s"[${placed()}]"), ended(1, Seq(left))), 1)
     assert(shown.text.contains("applied; files without a key not read: 180 (3.0 MiB)"))
+    val kept =
+      outcome().stripSuffix("}") + ""","filesKept":{"code":"REWRITES_FILES","measured":null,"limit":null,"unit":"","confKey":""}}"""
+    val told = query(store(decided(1, filters = s"[${placed()}]"), ended(1, Seq(kept))), 1)
+    assert(told.text.contains("applied; all files read: ") && told.text.contains("REWRITES_FILES"))
   }
 
   test("the list and a query begin with what was saved or would have been") {

@@ -1,0 +1,120 @@
+package io.aqeplugin.storage
+
+import java.util.{Collections, Map => JavaMap, WeakHashMap}
+import java.util.concurrent.TimeUnit
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.{Column, DataFrame, Dataset, Row, SparkSession}
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.functions.{col, from_json}
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+import io.aqeplugin.observe.Wholes
+
+/** Bounds of one column in a file; an end that is not known is open.
+  *
+  * @param isEmpty
+  *   no row has a value
+  */
+private[storage] final case class FileBounds[A](low: Option[A], high: Option[A], isEmpty: Boolean)
+
+/** Bounds of columns in the files of one version of a Delta table, from the statistics of Delta's log, which are right, missing or wide.
+  *
+  * The checksum that Delta keeps beside its last commit has them for up to 50 files, and is read already. For more, a job reads those of a column once, for as
+  * long as Delta keeps the version.
+  */
+private[storage] object DeltaBounds {
+
+  /** By the path of a file as the log has it. */
+  type Files = Map[String, FileBounds[Any]]
+
+  private val known: JavaMap[AnyRef, Map[(String, DataType), Files]] =
+    Collections.synchronizedMap(new WeakHashMap[AnyRef, Map[(String, DataType), Files]])
+
+  /** Whole numbers by the codes of keys, or texts; what Delta throws.
+    *
+    * @param snapshot
+    *   Delta's own version of the table
+    * @param mayRun
+    *   whether a job may read the log
+    * @return
+    *   none if a job would have to, or this version of Delta has no such statistics
+    */
+  def of(snapshot: AnyRef, column: Attribute, mayRun: => Boolean): Option[Files] = {
+    def before = Option(known.get(snapshot)).getOrElse(Map.empty)
+    val question = (column.name, column.dataType)
+    before.get(question).orElse {
+      inChecksum(snapshot).orElse(if (mayRun) DeltaScan.valueOf(snapshot, "withStats").collect { case log: Dataset[_] => log.toDF() }
+      else None)
+        .map { log =>
+          val found = read(snapshot, log, column)
+          val _ = known.put(snapshot, before.updated(question, found))
+          found
+        }
+    }
+  }
+
+  private def inChecksum(snapshot: AnyRef): Option[DataFrame] =
+    for {
+      checksum <- DeltaScan.valueOf(snapshot, "checksumOpt").collect { case Some(checksum: AnyRef) => checksum }
+      files <- DeltaScan.valueOf(checksum, "allFiles").collect { case Some(files: collection.Seq[_]) => files.toSeq }
+      statistics <- DeltaScan.valueOf(snapshot, "statsSchema").collect { case schema: StructType => schema }
+    } yield {
+      val rows = files.collect { case file: AnyRef => Row(text(file, "path"), text(file, "stats")) }
+      // Delta parses them so.
+      SparkSession.active.createDataFrame(rows.asJava, StructType.fromDDL("path STRING, stats STRING"))
+        .withColumn("stats", from_json(col("stats"), statistics))
+    }
+
+  private def text(file: AnyRef, member: String): AnyRef = DeltaScan.valueOf(file, member).orNull
+
+  private def read(snapshot: AnyRef, log: DataFrame, column: Attribute): Files = {
+    val statistic = snapshot.getClass.getMethod("getStatsColumnOrNullLiteral", classOf[String], classOf[Seq[_]])
+    val own = Seq("minValues", "maxValues", "nullCount").map(_ -> Seq(column.name))
+    val columns = (own :+ ("numRecords" -> Nil)).map { case (name, path) => statistic.invoke(snapshot, name, path) }
+    val frame = log.select(col("path") +: columns.collect { case found: Column => found }: _*)
+    val types = frame.schema.map(_.dataType)
+    val rows = SQLExecution.withNewExecutionId(frame.queryExecution, Some(s"bounds of ${column.name}"))(
+      frame.queryExecution.executedPlan.executeCollect()
+    )
+    rows.map { row =>
+      def value(at: Int): Option[Any] = Option(row.get(at, types(at)))
+      // One that is missing has another type.
+      def bound(at: Int): Option[Any] = if (types(at) == column.dataType) value(at).flatMap(code) else None
+      val isEmpty = value(3).exists(value(4).contains)
+      row.getUTF8String(0).toString ->
+        FileBounds(bound(1).map(lower(_, column.dataType)), bound(2).map(upper(_, column.dataType)), isEmpty)
+    }.toMap
+  }
+
+  private def code(value: Any): Option[Any] = value match {
+    case decimal: Decimal => Option.when(decimal.precision <= Decimal.MAX_LONG_DIGITS)(decimal.toUnscaledLong)
+    case text: UTF8String => Some(text.clone())
+    case other            => Wholes.of(other)
+  }
+
+  /** Delta writes times with the zone of the session, whose seconds it leaves out: old clocks had them, in Liberia until 1972. */
+  private val ZoneMicros = TimeUnit.MINUTES.toMicros(1)
+
+  private def lower(bound: Any, dataType: DataType): Any = (bound, dataType) match {
+    case (micros: Long, TimestampType) => math.max(micros, Long.MinValue + ZoneMicros) - ZoneMicros
+    case (text: UTF8String, _)         => UTF8String.fromString(ordered(text))
+    case _                             => bound
+  }
+
+  private def upper(bound: Any, dataType: DataType): Any = (bound, dataType) match {
+    case (micros: Long, TimestampType) => math.min(micros, Long.MaxValue - ZoneMicros) + ZoneMicros
+    case (text: UTF8String, _)         =>
+      val begin = UTF8String.fromString(ordered(text))
+      if (begin == text) text else UTF8String.fromBytes(begin.getBytes :+ TextBounds.AfterAll)
+    case _ => bound
+  }
+
+  /** The beginning of a text whose characters have one order in bytes and in UTF-16, and stand for themselves: where a value was not UTF-8, or was cut, the
+    * statistics have greater ones.
+    */
+  private def ordered(text: UTF8String): String = text.toString.takeWhile(_ < Character.MIN_SURROGATE)
+}
