@@ -318,6 +318,10 @@ bench-files: venv jar neighbour-jars ## rows of files that keys leave unread, in
 bench-ranges: venv jar neighbour-jars ## files of 1 kB rows that ranges of keys leave unread, beside an oracle, and what keys in every file cost
 	$(BIN)/python -m benchmarks.file_ranges $(ARGS)
 
+.PHONY: bench-overhead
+bench-overhead: venv jar ## what the plugin costs where it can win little: short, first and planned queries: make bench-overhead ARGS="--parts small"
+	$(BIN)/python -m benchmarks.overhead $(ARGS)
+
 .PHONY: bench-clients
 bench-clients: venv jar ## several clients at once, all with the plugin, all without, and both in one queue: make bench-clients ARGS="--sf 3"
 	$(BIN)/python -m benchmarks.clients $(ARGS)

@@ -45,6 +45,7 @@ class ConfKey:
         default: as in a conf.
         per_session: each session may have its own value, so a share of the applications may try one.
         threshold: the name in Python, if a decision reads the key and users may set it.
+        scaled_by: the ratio by which an engine's own price differs, if the key is a price that has one.
     """
 
     key: str
@@ -54,6 +55,7 @@ class ConfKey:
     default: str
     per_session: bool
     threshold: str | None = None
+    scaled_by: str | None = None
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -98,7 +100,7 @@ class ConfKey:
 def conf_keys() -> Mapping[str, ConfKey]:
     """Every key of the plugin, including those for its own tests."""
     table = json.loads((Path(__file__).parent / "conf_table.json").read_text(encoding="utf-8"))
-    columns = ("key", "type", "unit", "allowed", "defaultText", "perSession", "threshold")
+    columns = ("key", "type", "unit", "allowed", "defaultText", "perSession", "threshold", "scaledBy")
     return MappingProxyType({row["key"]: ConfKey(*(row.get(column) for column in columns)) for row in table["keys"]})
 
 

@@ -251,6 +251,18 @@ class WaitDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class LookFacts:
+    """What a plan reads whose joins were not looked at; in ``joined_``, rows count once for every join they pass."""
+
+    joins: int
+    rows: int
+    bytes: int
+    joined_rows: int
+    joined_bytes: int
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
 class JoinFacts:
     """Everything that a decision depends on, apart from the thresholds."""
 
@@ -271,6 +283,7 @@ class JoinFacts:
     written: bool | None = None
     small_by_filters: bool | None = None
     engine: str | None = None
+    look: LookFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.measure import processor_seconds
+from benchmarks.processor import processor_seconds
 from benchmarks.session import SessionSettings
 from benchmarks.tables import parquet_once
 

@@ -1,17 +1,16 @@
 """Timing one query under every contender, in turn."""
 
-import os
 import statistics
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqe_plugin.api.row_difference import Row, difference
 from benchmarks.configs import Contender
+from benchmarks.processor import processor_seconds
 from benchmarks.session import turn_of
 from workloads.tpcds.answers import against_duckdb
 
@@ -275,17 +274,6 @@ def _run_once(
         return elapsed, processor_end - processor_start if is_known else 0.0, rows
     finally:
         context.setJobDescription("")
-
-
-def processor_seconds(context: Any) -> float:
-    """Processor time of the JVM that PySpark started; 0 where the system does not tell it as Linux does."""
-    pid = getattr(getattr(context._gateway, "proc", None), "pid", None)
-    try:
-        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2]
-    except OSError:
-        return 0.0
-    user_ticks, system_ticks = after_name.split()[11:13]
-    return (int(user_ticks) + int(system_ticks)) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.tuning.groups import Group
 
 LAUNCH = "cost.jobLaunchNanos"
@@ -14,23 +15,23 @@ _SHUFFLE_BYTE = "cost.shuffleNanosPerByte"
 _SORT = "cost.sortNanosPerComparison"
 _SCAN_BYTE = "cost.scanNanosPerByte"
 
-# What an engine's operators take a share of, and what the filters that it checks take a multiple of.
-_OF_OPERATORS = (
-    "cost.shuffleNanosPerByte",
-    "cost.shuffleNanosPerRow",
-    "cost.sortNanosPerComparison",
-    "cost.mergeNanosPerRow",
-    "cost.hashBuildNanosPerRow",
-    "cost.hashProbeNanosPerRow",
-    "cost.rowPipelineNanosPerRow",
-    "cost.scanNanosPerByte",
-)
-_OF_FILTERS = ("cost.filterBuildNanosPerRow", "cost.filterCheckNanosPerRow")
+
+def _multiplied() -> dict[str, tuple[str, ...]]:
+    """Each ratio of an engine, and the prices that it multiplies."""
+    found: dict[str, tuple[str, ...]] = {}
+    for key in conf_keys().values():
+        if key.scaled_by is not None:
+            ratio = key.scaled_by.removeprefix(PREFIX)
+            found[ratio] = (*found.get(ratio, ()), key.key.removeprefix(PREFIX))
+    return found
+
+
+# Beside an engine, the ratio that is measured in place of the prices that it multiplies.
+_MULTIPLIED = _multiplied()
 
 # Every key that has an experiment where Spark carries joins out. `tieRatio` is a tolerance, which no time tells.
 MEASURED = (
-    *_OF_OPERATORS,
-    *_OF_FILTERS,
+    *(price for prices in _MULTIPLIED.values() for price in prices),
     "cost.hashMissNanosPerRow",
     "cost.collectNanosPerByte",
     "cost.broadcastNanosPerByte",
@@ -38,9 +39,6 @@ MEASURED = (
     "cost.filterMissNanosPerRow",
     "cost.jobLaunchNanos",
 )
-
-# Beside an engine, the ratio that is measured in place of the prices that it multiplies.
-_MULTIPLIED = {"cost.engineRatio": _OF_OPERATORS, "cost.engineFilterRatio": _OF_FILTERS}
 
 
 def measured(beside_engine: bool) -> tuple[Group, ...]:

@@ -18,9 +18,12 @@ object DecideJoin {
   private[decide] def ofModel(facts: JoinFacts, thresholds: Thresholds): JoinDecision = {
     val weighing = new Weighing(facts, thresholds)
     val fixed = whyFixed(facts)
-    if (facts.probe.started && fixed.isEmpty) weighing.chooseStarted(facts.whyStarted)
-    else if (facts.probe.started) weighing.leave(facts.whyStarted)
-    else fixed.fold(weighing.choose)(weighing.leave)
+    facts.look.flatMap(WorthLooking.refused(_, thresholds)) match {
+      case Some(reason)                                 => leftAlone(facts, thresholds, reason)
+      case None if facts.probe.started && fixed.isEmpty => weighing.chooseStarted(facts.whyStarted)
+      case None if facts.probe.started                  => weighing.leave(facts.whyStarted)
+      case None                                         => fixed.fold(weighing.choose)(weighing.leave)
+    }
   }
 
   /** Why no decision can change the method. */

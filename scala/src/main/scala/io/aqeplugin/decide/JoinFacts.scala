@@ -257,7 +257,11 @@ final case class JoinFacts(
     @Told(
       doc = "the engine that carries the plan out, and so gets filters as conditions; null if Spark does",
       optional = true
-    ) engine: Option[String] = None
+    ) engine: Option[String] = None,
+    @Told(
+      doc = "what the join's plan reads, by which its joins are not looked at; null if they are",
+      optional = true
+    ) look: Option[LookFacts] = None
 ) {
 
   /** The method of Spark's own plan. */

@@ -51,6 +51,9 @@ object ReasonCode extends DefinedNames[ReasonCode] {
   val AlreadyBroadcast = code("ALREADY_BROADCAST", Strategy)("the build side is broadcast already, so the join stays a broadcast join")
   val OtherStrategy = code("OTHER_STRATEGY", Strategy)("Spark keeps a strategy that the plugin does not change")
   val ProbeStarted = code("PROBE_STARTED", Any)("the probe side has started, so nothing can be saved on it")
+  val NotWorthLooking = code("NOT_WORTH_LOOKING", Any)(
+    "all joins of the plan together can save less, by the rows and bytes that it reads, than it costs to look at them"
+  )
   val FactsMissing = code("FACTS_MISSING", Any)("the row counts that the price depends on are unknown")
 
   // Why the build side's keys became a filter or not.

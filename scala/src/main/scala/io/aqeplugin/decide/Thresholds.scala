@@ -37,11 +37,9 @@ final case class Thresholds(
   def of(engine: Option[String]): Thresholds = if (engine.isDefined) ofEngine else this
 
   // A decision is priced many times.
-  private lazy val ofEngine: Thresholds =
-    times(Thresholds.OfOperators, this(AqeConf.CostEngineRatio)).times(Thresholds.OfFilters, this(AqeConf.CostEngineFilterRatio))
-
-  private def times(prices: Seq[ConfEntry[Double]], ratio: Double): Thresholds =
-    prices.foldLeft(this)((those, price) => those.updated(price, those(price) * ratio))
+  private lazy val ofEngine: Thresholds = {
+    for ((ratio, prices) <- Thresholds.ScaledBy; price <- prices) yield (price, this(price) * this(ratio))
+  }.foldLeft(this) { case (those, (price, scaled)) => those.updated(price, scaled) }
 
   /** Limits the size of a filter to `bytes`. */
   def withFiltersAtMost(bytes: Long): Thresholds = updated(AqeConf.FilterMaxBytes, math.min(this(AqeConf.FilterMaxBytes), bytes))
@@ -50,19 +48,19 @@ final case class Thresholds(
 object Thresholds {
   val Default: Thresholds = Thresholds(Settings.Default)
 
-  private val OfOperators = {
+  /** The ratios of an engine, each with the prices that it multiplies: of operators, and of filters. */
+  val ScaledBy: Seq[(ConfEntry[Double], Seq[ConfEntry[Double]])] = {
     import AqeConf._
-    Seq(
-      CostScanNanosPerByte,
-      CostRowPipelineNanosPerRow,
+    val operators = Seq(
       CostShuffleNanosPerByte,
       CostShuffleNanosPerRow,
       CostSortNanosPerComparison,
       CostMergeNanosPerRow,
       CostHashBuildNanosPerRow,
-      CostHashProbeNanosPerRow
+      CostHashProbeNanosPerRow,
+      CostRowPipelineNanosPerRow,
+      CostScanNanosPerByte
     )
+    Seq(CostEngineRatio -> operators, CostEngineFilterRatio -> Seq(CostFilterBuildNanosPerRow, CostFilterCheckNanosPerRow))
   }
-
-  private val OfFilters = Seq(AqeConf.CostFilterBuildNanosPerRow, AqeConf.CostFilterCheckNanosPerRow)
 }

@@ -45,7 +45,7 @@ object InferFilters {
     * left. Most other plans have nothing to infer from.
     */
   private def isLeftAlone(plan: LogicalPlan): Boolean =
-    plan.isStreaming || !plan.containsPattern(TreePattern.JOIN) || plan.exists(_.isInstanceOf[RowLevelWrite]) ||
+    !plan.containsPattern(TreePattern.JOIN) || plan.isStreaming || plan.exists(_.isInstanceOf[RowLevelWrite]) ||
       !plan.exists(node => conditionOf(node).exists(isOfColumns)) || ObservedMetrics.areBelowJoin(plan)
 
   private def conditionOf(node: LogicalPlan): Option[Expression] = node match {

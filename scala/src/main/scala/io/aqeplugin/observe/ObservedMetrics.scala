@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.plans.QueryPlan
 
 /** The metrics that a user observes with `Dataset.observe`. */
 object ObservedMetrics {
-  private val Node = "CollectMetrics"
+  private val isOne = NamedNodes("CollectMetrics")
 
   /** Whether metrics are observed below an operator of several inputs, in a plan, its subqueries or a cached table that it reads.
     *
@@ -14,5 +14,5 @@ object ObservedMetrics {
   def areBelowJoin(plan: QueryPlan[_]): Boolean = are(plan, isBelow = false)
 
   private def are(plan: QueryPlan[_], isBelow: Boolean): Boolean =
-    isBelow && plan.nodeName == Node || QueryPlans.partsOf(plan).exists(are(_, isBelow || plan.children.size > 1))
+    isBelow && isOne(plan) || QueryPlans.partsOf(plan).exists(are(_, isBelow || plan.children.size > 1))
 }

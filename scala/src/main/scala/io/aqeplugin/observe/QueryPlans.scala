@@ -112,7 +112,7 @@ object QueryPlans {
 
   private val NoopTable = "noop-table"
 
-  private def isRecursive(plan: QueryPlan[_]): Boolean = plan.nodeName == RecursiveNode || partsOf(plan).exists(isRecursive)
+  private def isRecursive(plan: QueryPlan[_]): Boolean = isRecursion(plan) || partsOf(plan).exists(isRecursive)
 
   /** The children of a plan, its subqueries, and what is inside of it. */
   private[observe] def partsOf(plan: QueryPlan[_]): Seq[QueryPlan[_]] = plan match {
@@ -123,7 +123,7 @@ object QueryPlans {
   }
 
   // Known by name: Spark 4.0 has none.
-  private val RecursiveNode = "UnionLoop"
+  private val isRecursion = NamedNodes("UnionLoop")
 
   def of(plan: LogicalPlan): QueryPlans =
     if (!plan.containsPattern(TreePattern.PLAN_EXPRESSION)) None

@@ -24,7 +24,7 @@ final class QueryState(val executionId: Long) {
 
   private val names = new JoinNames
   private val joins = new JoinLives
-  private val explainLines = new ConcurrentHashMap[String, AtomicReference[() => String]]()
+  private val explainLines = new ConcurrentHashMap[String, ExplainLine]()
   private val predicates = ConcurrentHashMap.newKeySet[String]()
   private val started = new ConcurrentLinkedQueue[StartedFilters]()
   private val ended = new AtomicBoolean()
@@ -39,6 +39,8 @@ final class QueryState(val executionId: Long) {
   private val holds = new ConcurrentHashMap[QueryState.Hold, Int]()
   private val waits = new ConcurrentHashMap[String, Int]()
   private val builds = new ConcurrentHashMap[SparkPlan, SparkPlan]()
+  private val passed = new ConcurrentHashMap[Seq[ExprId], PassedBy]()
+  private val looked = new AtomicBoolean()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
 
   /** The settings of the rules, once they are read. */
@@ -203,8 +205,26 @@ final class QueryState(val executionId: Long) {
     )
   }
 
+  /** Whether the joins of a plan of the query were worth a look: then those of all later plans are looked at. */
+  def isLookedAt: Boolean = looked.get
+  def look(): Unit = looked.set(true)
+
+  /** Notes a plan whose joins are not looked at; of its plans after each stage, the first counts. */
+  def passBy(plan: PassedBy): Unit = { val _ = passed.putIfAbsent(plan.columns, plan) }
+
+  /** The decisions of a plan whose joins are not looked at. */
+  def decisionsOf(plan: PassedBy): Seq[JoinDecision] =
+    conf.toSeq.flatMap(known => plan.facts(nameOf).map(DecideJoin.decide(_, known.thresholds)))
+
+  /** Leaves the joins alone that were never looked at. */
+  private def leavePassed(): Unit = for {
+    plan <- passed.values.asScala
+    decision <- decisionsOf(plan) if joins(decision.facts.joinId) eq JoinLife.Unseen
+  } { val _ = leaveAloneOnce(decision.facts.joinId, plan.read)(decision) }
+
   /** Ends the states of all joins and returns what is left to report; each decision is returned once. */
   def endJoins(): Seq[JoinDecision] = {
+    leavePassed()
     val ran = startedFilters.flatMap(_.joinIds).toSet
     joins.all.flatMap { case (id, _) => joins.change(id)(_.end)._1.unreported(ran(id)) }
   }
@@ -244,9 +264,7 @@ final class QueryState(val executionId: Long) {
   def noteFilter(filter: PlacedFilter): Unit = { val _ = joins.change(filter.joinId)(_.noteFilter(filter)) }
   def filtersOf(joinId: String): Seq[PlacedFilter] = joins(joinId).filters.values.toSeq.sortBy(_.filterId)
 
-  /** The line of EXPLAIN for a join, empty at first. It is written when EXPLAIN asks: planning would write it for nothing. */
-  def explainLine(joinId: String): AtomicReference[() => String] =
-    explainLines.computeIfAbsent(joinId, _ => new AtomicReference(() => ""))
+  def explainLine(joinId: String): ExplainLine = explainLines.computeIfAbsent(joinId, _ => new ExplainLine)
 
   /** Records a predicate that was inferred across a join; returns whether this was the first time. */
   def notePredicate(predicate: String): Boolean = predicates.add(predicate)

@@ -40,7 +40,7 @@ final class AqeDriverPlugin extends DriverPlugin {
     }
     RecentDecisions.begin(conf.getOption(_))
     LatestRows.begin(conf.getOption(_))
-    sparkContext.addSparkListener(listener)
+    SparkBridge.addListenerOfItsOwn(sparkContext, listener, ConfNames.Queue)
     TabGuard.orElse(())(RuntimeFiltersTab.attachLive(sparkContext))
     context = Some(sparkContext)
     val mode = AqeConf.ModeKey
@@ -120,6 +120,9 @@ object AqeDriverPlugin {
 }
 
 private[plugin] object ConfNames {
+
+  /** Of Spark's listener bus: its metrics and its key for the capacity have this name. */
+  val Queue = "aqePlugin"
   val Extensions = "spark.sql.extensions"
   val ExplainSections = "spark.sql.extendedExplainProviders"
 }

@@ -21,8 +21,11 @@ import io.aqeplugin.observe._
   */
 final case class ChooseJoinStrategy(session: SparkSession) extends SafeRule[LogicalPlan](session) {
 
+  override protected def concerns(plan: LogicalPlan): Boolean =
+    plan.containsPattern(TreePattern.JOIN) && RuleContext.known(session.sparkContext).exists(_.state.isLookedAt)
+
   override protected def change(plan: LogicalPlan, context: RuleContext): LogicalPlan =
-    if (context.mode == Mode.Apply && plan.containsPattern(TreePattern.JOIN))
+    if (context.mode == Mode.Apply)
       plan.transformUpWithPruning(_.containsPattern(TreePattern.JOIN)) { case join: Join => chosen(join, context) }
     else plan
 

@@ -76,8 +76,9 @@ private[rules] final class JoinEstimator(
     val now = unweighed(join, buildSide, site)
     val bare = if (estimates.isFiltered) unfiltered else estimates
     val probe = if (bare eq estimates) now.probe else probeFacts(join, buildSide, site, bare)
+    val below = sitesBelow(join, site)
     // A wait is priced by the whole facts of the joins below.
-    val kept = now.copy(probe = probe.copy(path = probe.path ++ sources(join, site, bare)))
+    val kept = now.copy(probe = probe.copy(path = probe.path ++ sources(below, site, bare)))
     sample(join, site, kept)
     context.state.noteScans(
       kept.joinId,
@@ -87,7 +88,7 @@ private[rules] final class JoinEstimator(
       }
     )
     if (site.finishedStage.isDefined) kept
-    else kept.copy(waiting = Some(WaitPrice.decide(waitFacts(join, now, site), context.thresholds)))
+    else kept.copy(waiting = Some(WaitPrice.decide(waitFacts(join, now, site, below), context.thresholds)))
   }
 
   /** Begins to sample a large scan, if it is the only one and each key of the build side may be known when the join is decided. */
@@ -193,9 +194,9 @@ private[rules] final class JoinEstimator(
       yield ProbePath.shared(own, share, estimates)
 
   /** The joins below that filter other scans by what the targets leave. */
-  private def sources(join: FoundJoin, site: JoinSite, estimates: SizeEstimator): Seq[PathStep] =
+  private def sources(joinsBelow: Seq[(FoundJoin, Side, JoinSite)], site: JoinSite, estimates: SizeEstimator): Seq[PathStep] =
     for {
-      (below, side, of) <- sitesBelow(join, site) if mayStillFilter(below)
+      (below, side, of) <- joinsBelow if mayStillFilter(below)
       // Those that the join's own filter reaches are on its path.
       others = of.targets.filterNot(target => site.targets.exists(_.node eq target.node)) if others.nonEmpty
     } yield {
@@ -261,7 +262,7 @@ private[rules] final class JoinEstimator(
     keys.copy(byRow = keys.byRow || isPartOfKey, computed = site.targets.map(_.computedKeys).maxOption.getOrElse(0))
   }
 
-  private def waitFacts(join: FoundJoin, estimate: JoinFacts, site: JoinSite): WaitFacts = {
+  private def waitFacts(join: FoundJoin, estimate: JoinFacts, site: JoinSite, below: Seq[(FoundJoin, Side, JoinSite)]): WaitFacts = {
     val buildScanBytes = estimates.scanBytes(join.child(estimate.buildSide))
     val others = math.max(0.0, planScanBytes - buildScanBytes - estimates.scanBytes(join.child(estimate.buildSide.other)))
     WaitFacts(
@@ -271,7 +272,7 @@ private[rules] final class JoinEstimator(
       shufflePartitions = SQLConf.get.numShufflePartitions,
       otherRunnableTasks = (if (others > 0) tasks(others) else 0) + context.busySlots,
       heldMillis = math.max(waits.ofAll(site.targets.map(_.node)), millisBelow(site)),
-      reduced = sitesBelow(join, site).map { case (below, side, site) => unweighed(below, side, site) },
+      reduced = below.map { case (join, side, site) => unweighed(join, side, site) },
       buildStages = StagesBelow.inSequence(join.child(estimate.buildSide))
     )
   }

@@ -61,23 +61,18 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
       } yield (below, side, of(below, side))
   }
 
+  // To follow the keys down costs most. The guard asks for all joins of the plan, then each join is judged, and again for each join above it.
+  private val reachedSites = new SitesOnce
+  private val allowedSites = new SitesOnce
+
   /** Where the keys of a join reach, without what may get no filter. */
-  def allowed(join: FoundJoin, buildSide: Side): JoinSite =
+  def allowed(join: FoundJoin, buildSide: Side): JoinSite = allowedSites(join, buildSide)(
     JoinSite.judged(reached(join, buildSide), join, buildSide, guard, isFirst(join, _), isStartedWith(join, _))
+  )
 
-  // To follow the keys down costs most. The guard asks for all joins of the plan, and then each join is judged.
-  private val sites = ByIdentity.empty[FoundJoin, Map[Side, JoinSite]]
-
-  private def reached(join: FoundJoin, buildSide: Side): JoinSite = {
-    val known = sites.getOrElse(join, Map.empty)
-    known.getOrElse(
-      buildSide, {
-        val all = JoinSite.reach(join, buildSide)
-        val site = all.copy(targets = all.targets.filter(isFirst(join, _)))
-        sites.update(join, known.updated(buildSide, site))
-        site
-      }
-    )
+  private def reached(join: FoundJoin, buildSide: Side): JoinSite = reachedSites(join, buildSide) {
+    val all = JoinSite.reach(join, buildSide)
+    all.copy(targets = all.targets.filter(isFirst(join, _)))
   }
 
   private def isStartedWith(join: FoundJoin, node: SparkPlan): Boolean =
@@ -86,6 +81,21 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
   /** What has been filtered further down is not filtered again in front of an exchange. */
   private def isFirst(join: FoundJoin, target: FilterTarget): Boolean =
     target.isScan || !StartedFilters.isIn(target.node, joins.nameOf(join))
+
+  private final class SitesOnce {
+    private val sites = ByIdentity.empty[FoundJoin, Map[Side, JoinSite]]
+
+    def apply(join: FoundJoin, buildSide: Side)(make: => JoinSite): JoinSite = {
+      val known = sites.getOrElse(join, Map.empty)
+      known.getOrElse(
+        buildSide, {
+          val site = make
+          sites.update(join, sites.getOrElse(join, Map.empty).updated(buildSide, site))
+          site
+        }
+      )
+    }
+  }
 
   // What other uses of scans and shuffles need.
 

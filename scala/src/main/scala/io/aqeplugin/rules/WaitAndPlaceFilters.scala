@@ -1,15 +1,19 @@
 package io.aqeplugin.rules
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 
 import io.aqeplugin.conf.{AqeConf, Mode}
-import io.aqeplugin.observe.RowCheck
+import io.aqeplugin.decide.WorthLooking
+import io.aqeplugin.observe.{PassedBy, QuickLook, RowCheck}
 import io.aqeplugin.place.PlaceFilters
+import io.aqeplugin.tell.{ExplainSection, ExplainText}
 
 /** Makes probe sides wait for their build sides, and places filters on their scans.
   *
-  * AQE calls it on the whole plan when a query starts and after every finished stage, each time with a new plan. For one join:
+  * AQE calls it on the whole plan when a query starts and after every finished stage, each time with a new plan. Where all joins of a query can save
+  * less than it costs to look at them ([[WorthLooking]]), the plan stays as it is. Else, for one join:
   *   1. The build side has not finished: [[io.aqeplugin.decide.WaitPrice]] decides whether the probe side waits. If so, the filter is
   *      placed at once; it is a stage that needs the build side's stage, so the probe side waits for both. If the build side is yet to start,
   *      the filter is held back by a clock, and placed in the plan after.
@@ -20,8 +24,39 @@ import io.aqeplugin.place.PlaceFilters
   */
 final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[SparkPlan](session) {
 
+  /** Each plan that AQE makes comes of a logical one, in which what has run is a leaf. */
+  override protected def concerns(plan: SparkPlan): Boolean = plan.logicalLink.forall(_.containsPattern(TreePattern.JOIN))
+
   override protected def change(original: SparkPlan, context: RuleContext): SparkPlan = {
     val plan = if (context.engine.isDefined) withoutRowChecks(original) else original
+    if (context.state.isLookedAt || isWorthLooking(plan, context)) looked(plan, context) else plan
+  }
+
+  /** Whether the joins of a plan may save more than it costs to look at them. EXPLAIN, which is no execution, looks at all. A stage may turn out larger
+    * than was thought, so each plan is asked anew.
+    */
+  private def isWorthLooking(plan: SparkPlan, context: RuleContext): Boolean = {
+    val passed =
+      if (!context.isExecution || isStreaming(plan)) None
+      else
+        for {
+          logical <- plan.logicalLink
+          read <- QuickLook.of(logical, context.cluster.facts.slots)
+          _ <- WorthLooking.refused(read, context.thresholds)
+        } yield PassedBy(plan, read, context.engine)
+    passed match {
+      case Some(found) => if (!context.pruning.isOwnPlan(plan)) {
+          context.state.passBy(found)
+          val line = context.state.explainLine(s"plan of ${found.columns.mkString(",")}")
+          line.tell(line, isWaiting = false)(context.state.decisionsOf(found).map(ExplainText.line).mkString("\n"))
+          ExplainSection.note(plan, Seq(line))
+        }
+      case None => context.state.look()
+    }
+    passed.isEmpty
+  }
+
+  private def looked(plan: SparkPlan, context: RuleContext): SparkPlan = {
     val stripped = PlaceFilters.strip(plan)
     val wanted = new WantedFilters(stripped, context)
     if (wanted.isEmpty || isStreaming(stripped) || context.pruning.isOwnPlan(stripped)) {

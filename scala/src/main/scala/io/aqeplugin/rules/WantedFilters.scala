@@ -58,7 +58,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   private def ofJoin(join: FoundJoin): Seq[Placement] =
     // Finding the scans that its keys reach costs most, and a join that was decided without a filter needs none.
     state.decision(joins.nameOf(join)) match {
-      case Some(decision) if !decision.buildFilter => explain(join, ExplainText.line(decision)); Nil
+      case Some(decision) if !decision.buildFilter => explain(join, decision); Nil
       case _ if joins.isUsedByPruning(join)        => leaveAlone(join); Nil
       case _                                       => ofOpenJoin(join)
     }
@@ -80,7 +80,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     decision.buildFilter && decision.facts.buildSide == estimate.buildSide
 
   private def byDecision(join: FoundJoin, decision: JoinDecision, isWanted: Boolean, site: JoinSite): Seq[Placement] = {
-    explain(join, ExplainText.line(decision))
+    explain(join, decision)
     if (isWanted) placements(join, site, ExplainText.short(decision), decision.passRate) else Nil
   }
 
@@ -96,7 +96,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     }
     val unfiltered =
       state.leaveAloneOnce(joins.nameOf(join), (estimate, site.targets.size, reason))(undecided(join, estimate, site, reason))
-    explain(join, ExplainText.undecided(unfiltered, waits))
+    explainUndecided(join, unfiltered, waits)
     if (waits) placements(join, site, "waits for its build side", unfiltered.passRate) else Nil
   }
 
@@ -151,7 +151,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
       val site = sites.allowed(join, side).refuseAll(ReasonCode.ReusedExchange)
       undecided(join, sites.estimator.estimate(join, side, site), site, Reason(ReasonCode.ReusedExchange))
     }
-    explain(join, ExplainText.line(decision))
+    explain(join, decision)
   }
 
   /** Neither an estimate nor anything in the plan. */
@@ -159,7 +159,7 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     val name = state.nameOf(join.id)
     val reason = Reason(ReasonCode.ForeignNode, subject = join.foreign)
     val decision = state.leaveAloneOnce(name, reason)(DecideJoin.leftAlone(sites.estimator.unseen(join), context.thresholds, reason))
-    explain(join.node, name, ExplainText.line(decision))
+    explain(join.node, name, decision)
   }
 
   private def undecided(join: FoundJoin, estimate: JoinFacts, site: JoinSite, reason: Reason): JoinDecision =
@@ -182,13 +182,23 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
   }
 
   // Those of this plan alone: a copied node brings lines of an earlier plan, in which another range may have been judged.
-  private val explained = ByIdentity.empty[SparkPlan, Seq[ExplainSection.Line]]
+  private val explained = ByIdentity.empty[SparkPlan, Seq[ExplainLine]]
 
-  private def explain(join: FoundJoin, text: => String): Unit = explain(join.node, joins.nameOf(join), text)
+  private def explain(join: FoundJoin, decision: JoinDecision): Unit = explain(join.node, joins.nameOf(join), decision)
 
-  private def explain(node: SparkPlan, name: String, text: => String): Unit = {
+  private def explain(node: SparkPlan, name: String, decision: JoinDecision): Unit = {
     val line = state.explainLine(name)
-    line.set(() => text)
+    line.tell(decision, isWaiting = false)(ExplainText.line(decision))
+    note(node, line)
+  }
+
+  private def explainUndecided(join: FoundJoin, decision: JoinDecision, waits: Boolean): Unit = {
+    val line = state.explainLine(joins.nameOf(join))
+    line.tell(decision, waits)(ExplainText.undecided(decision, waits))
+    note(join.node, line)
+  }
+
+  private def note(node: SparkPlan, line: ExplainLine): Unit = {
     explained.update(node, explained.getOrElse(node, Nil) :+ line)
     ExplainSection.note(node, explained(node))
   }

@@ -215,7 +215,7 @@ object DecisionColumns {
     )(_.flips.map(_.map(rowOf(FlipFields, _)))),
     text(
       "events",
-      "the join's `decision`, `filters`, `outcomes`, `flips` and `saving` as JSON, each as in the plugin's events; the last three only of a query that has ended"
+      "the join's `decision`, `filters`, `outcomes`, `flips` and `saving` as JSON, each as in the plugin's events, which have the flip points of few joins of a short query; the last three only of a query that has ended"
     ) {
       r => Json.render(eventsOf(r))
     }

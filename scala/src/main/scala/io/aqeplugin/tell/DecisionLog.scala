@@ -68,6 +68,7 @@ object DecisionLog {
       failed: Boolean,
       outcomes: Seq[FilterOutcome],
       flips: Seq[JoinFlip],
+      allFlips: JoinFlips,
       savings: Seq[JoinSaving]
   ): Unit = {
     val timeMillis = System.currentTimeMillis()
@@ -75,7 +76,7 @@ object DecisionLog {
     val errors = state.errors.sum() + state.filterFaults
     RecentDecisions.current.end(
       state.executionId,
-      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, errors, outcomes, flips, savings)
+      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, errors, outcomes, allFlips, savings)
     )
     val applied = outcomes.count(_.found)
     SparkBridge.post(

@@ -27,7 +27,7 @@ final case class DecisionRow(query: KeptQuery, status: String, kept: KeptDecisio
   }
 
   /** Where the decision changes; none until the query has ended. */
-  def flips: Option[Seq[JoinFlip]] = query.end.map(_.flips.filter(_.joinId == facts.joinId))
+  def flips: Option[Seq[JoinFlip]] = query.end.map(_.flips.all.filter(_.joinId == facts.joinId))
 
   /** What the join saved; none until the query has ended, or if it ran as Spark runs it by itself. */
   def saving: Option[JoinSaving] = query.end.flatMap(_.savings.find(_.joinId == facts.joinId))

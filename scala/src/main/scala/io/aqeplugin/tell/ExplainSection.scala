@@ -1,7 +1,5 @@
 package io.aqeplugin.tell
 
-import java.util.concurrent.atomic.AtomicReference
-
 import org.apache.spark.sql.ExtendedExplainGenerator
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.SparkPlan
@@ -11,7 +9,7 @@ import org.apache.spark.sql.internal.SQLConf
 import io.aqeplugin.conf.{AqeConf, Mode, SessionConf}
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.metrics.{Faults, Survivable}
-import io.aqeplugin.observe.ForeignNodes
+import io.aqeplugin.observe.{ExplainLine, ForeignNodes}
 
 /** The plugin's section of EXPLAIN: a line for each join of the plan, with or without a filter. Spark's own join nodes have no place for a
   * text (SPARK-47289 made one below the plan).
@@ -24,7 +22,7 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
     try {
       // A stage that is read twice shows its joins twice.
       val lines =
-        collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Lines) }.flatten.flatten.map(_.get.apply()).distinct
+        collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Lines) }.flatten.flatten.map(_.text).distinct
       if (lines.isEmpty) ExplainSection.whyNone(SQLConf.get, foreignIn(plan))
       else (lines ++ ExplainSection.notes(SQLConf.get, lines)).mkString("\n")
     } catch {
@@ -58,11 +56,8 @@ object ExplainSection {
     ).flatten
   }
 
-  /** The line of a join in all plans of its query: AQE goes on with an older plan if a new one equals it. */
-  type Line = AtomicReference[() => String]
-
-  private val Lines = TreeNodeTag[Seq[Line]]("io.aqeplugin.decision")
+  private val Lines = TreeNodeTag[Seq[ExplainLine]]("io.aqeplugin.decision")
 
   /** Sets the lines of a node: a join that is decided for its equalities and for a range has one for each. */
-  def note(join: SparkPlan, lines: Seq[Line]): Unit = join.setTagValue(Lines, lines)
+  def note(join: SparkPlan, lines: Seq[ExplainLine]): Unit = join.setTagValue(Lines, lines)
 }

@@ -6,7 +6,7 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
 
 import io.aqeplugin.conf.Mode
-import io.aqeplugin.decide.{FlipPoints, JoinDecision, JoinSaving}
+import io.aqeplugin.decide.{JoinDecision, JoinSaving}
 import io.aqeplugin.limit.LimitsOfQuery
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe.{FilterOutcome, LoweredFilters, QueryState, QueryStates}
@@ -25,7 +25,8 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
     try
       if (state.end()) {
         val failed = end.errorMessage.exists(_.nonEmpty)
-        val (flips, decided) = (flipsOf(state), state.decisions)
+        val (decided, limits) = (state.decisions, state.conf.map(_.thresholds))
+        val flips = survivably("flip points")(JoinFlips.toRecord(decided, limits, SparkBridge.durationMillis(end)))
         val late = state.endJoins()
         late.foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         LimitsOfQuery(state).decided.foreach(DecisionLog.record(sparkContext, state, _))
@@ -35,19 +36,20 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
             .foreach(state.rememberStarted)
         val outcomes = state.filterOutcomes
         val savings = if (failed) Nil else savingsOf(state, outcomes, (decided ++ late.filter(_.buildFilter)).distinctBy(_.facts.joinId))
-        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, outcomes, flips, savings)
+        DecisionLog.recordEnd(
+          sparkContext,
+          state,
+          SparkBridge.durationMillis(end),
+          failed,
+          outcomes,
+          flips,
+          new JoinFlips(decided, limits),
+          savings
+        )
       }
     catch {
       case Survivable(error) => Faults.note("end of query", "the query's outcome is not recorded", error)
     }
-
-  private def flipsOf(state: QueryState): Seq[JoinFlip] = survivably("flip points") {
-    for {
-      conf <- state.conf.toSeq
-      decision <- state.decisions.take(QueryEndListener.MaxJoinsWithFlips)
-      point <- FlipPoints.of(decision, conf.thresholds)
-    } yield JoinFlip(decision.facts.joinId, point)
-  }
 
   private def savingsOf(
       state: QueryState,
@@ -74,10 +76,4 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
         Faults.note(what, "the query's decisions are recorded without them", error)
         Nil
     }
-}
-
-private object QueryEndListener {
-
-  /** Other listeners of Spark's queue wait meanwhile: 64 joins take about 50 ms in warm code, a second or more in cold code. */
-  val MaxJoinsWithFlips = 64
 }

@@ -35,7 +35,7 @@ final case class KeptEnd(
     failed: Boolean,
     errors: Long,
     outcomes: Seq[FilterOutcome],
-    flips: Seq[JoinFlip] = Nil,
+    flips: JoinFlips = JoinFlips.None,
     savings: Seq[JoinSaving] = Nil
 )
 
@@ -89,7 +89,6 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
             Some(
               end.copy(
                 outcomes = end.outcomes.filter(o => joins(o.joinId)),
-                flips = end.flips.filter(flip => joins(flip.joinId)),
                 savings = end.savings.filter(saving => joins(saving.joinId))
               )
             )

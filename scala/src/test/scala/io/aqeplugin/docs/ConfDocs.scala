@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 
 import io.aqeplugin.conf.{AqeConf, Canary, ConfEntry, TrialArm}
 import io.aqeplugin.conf.AqeConf._
+import io.aqeplugin.decide.Thresholds
 
 /** The conf keys as a page for users and as a table for the Python half. */
 object ConfDocs {
@@ -108,6 +109,7 @@ object ConfDocs {
     }
     node.put("defaultText", entry.defaultText).put("unit", entry.unit).put("allowed", entry.allowed.text)
     entry.threshold.foreach(name => node.put("threshold", name))
+    Thresholds.ScaledBy.collectFirst { case (ratio, prices) if prices.contains(entry) => node.put("scaledBy", ratio.key) }
     node.put("perSession", entry.perSession).put("group", group(entry)).put("since", entry.since).put("doc", entry.doc)
     ()
   }

@@ -27,7 +27,9 @@ object ReasonExamples {
     case AlreadyBroadcast     => "A dimension of 200 rows that Spark broadcast: only its filter is decided."
     case OtherStrategy        =>
       "`spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold` is 64m, and AQE hashes the build side, whose partitions are all smaller."
-    case ProbeStarted => "The fact table's stage did not wait and started before this build side had finished."
+    case ProbeStarted    => "The fact table's stage did not wait and started before this build side had finished."
+    case NotWorthLooking =>
+      "Two joins of tables with 1,000 rows: on two slots 1 ms of work, whatever is done; to look at them takes 4 ms, and a filter the launch of a job, 25 ms."
     case FactsMissing => "The build stage read a cache without a row count."
     case FilterPays   =>
       "In the example above: 44,000 build keys let 1.3 % of 28.8 million probe rows pass. Checking all rows costs less than joining the removed ones."

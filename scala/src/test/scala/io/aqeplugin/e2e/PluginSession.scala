@@ -155,6 +155,8 @@ object PluginSession {
     "spark.app.name" -> "aqe-plugin-tests",
     "spark.ui.enabled" -> "false",
     "spark.plugins" -> "io.aqeplugin.AqePlugin",
+    // The tables of tests are small.
+    "spark.aqePlugin.cost.lookNanosPerJoin" -> "0",
     "spark.sql.shuffle.partitions" -> "4",
     "spark.default.parallelism" -> "2",
     "spark.sql.session.timeZone" -> "UTC",

@@ -107,7 +107,10 @@ class DecisionsTableSuite extends AnyFunSuite with PluginSession with Eventually
     assert(recorded.get("decision").toString == decided.decision.toString)
     assert(recorded.get("filters").toString == decided.filters.toString)
     assert(recorded.get("outcomes").toString == result.ended.head.outcomes.toString)
-    assert(recorded.get("flips").toString == result.ended.head.flips.toString)
+    val ended = result.ended.head
+    // The event of a short query has none.
+    val inEvent = if (JoinFlips.joinsToRecord(ended.durationMillis) > 0) recorded.get("flips").toString else "[]"
+    assert(recorded.get("flips").size > 0 && ended.flips.toString == inEvent)
   }
 
   test("a row has the values of its facts at which the decision changes") {

@@ -123,6 +123,10 @@ object SparkBridge {
 
   def post(sparkContext: SparkContext, event: SparkListenerEvent): Unit = sparkContext.listenerBus.post(event)
 
+  /** Adds a listener with a queue and a thread of its own, for which no other listener waits. Spark drops events when it is full, and counts them. */
+  def addListenerOfItsOwn(sparkContext: SparkContext, listener: SparkListener, queue: String): Unit =
+    sparkContext.listenerBus.addToQueue(listener, queue)
+
   /** Adds a listener to the queue that fills the UI. */
   def addStatusListener(sparkContext: SparkContext, listener: SparkListener): Unit = sparkContext.listenerBus.addToStatusQueue(listener)
 

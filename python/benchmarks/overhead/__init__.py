@@ -1,0 +1,1 @@
+"""`make bench-overhead`: what the plugin costs where it can win little."""

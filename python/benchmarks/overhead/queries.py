@@ -1,0 +1,102 @@
+"""Queries of a workload, in turn: Spark, the plugin, and Spark once more, which shows what the same plan differs by."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from benchmarks.configs import CONTENDERS, Contender
+from benchmarks.measure import Plan, QueryResult, measure
+from benchmarks.overhead.slower import Ratio, ratio_of, surely_slower
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from workloads.tpcds.queries import Query
+
+SPARK = CONTENDERS["default"]
+PLUGIN = CONTENDERS["plugin"]
+AGAIN = replace(SPARK, name="again", says="Spark as it comes, for the second time")
+ALL = (SPARK, PLUGIN, AGAIN)
+
+
+@dataclass(frozen=True)
+class Slower:
+    """What became of the queries.
+
+    Attributes:
+        ratios: processor time of a contender per that of Spark, by query.
+        suspected: queries that are slower by the first measurement.
+        confirmed: those that are slower by another one as well.
+    """
+
+    ratios: Mapping[str, Ratio]
+    suspected: list[str]
+    confirmed: list[str]
+
+
+def processor_ratios(results: Sequence[QueryResult], contender: Contender, limit: float) -> dict[str, Ratio]:
+    """The ratios of the queries that ran under both contenders."""
+    found = {}
+    for result in results:
+        spark, other = result.timing(SPARK.name), result.timing(contender.name)
+        if spark and other:
+            found[result.query] = ratio_of(other.processor_seconds, spark.processor_seconds, limit)
+    return found
+
+
+def slower_than(
+    results: Sequence[QueryResult],
+    contender: Contender,
+    limit: float,
+    again: Callable[[Sequence[str]], Sequence[QueryResult]],
+) -> Slower:
+    """The queries in which a contender takes more than `limit` times Spark's processor time, in two measurements.
+
+    Args:
+        again: measures queries for the second time.
+    """
+    ratios = processor_ratios(results, contender, limit)
+    suspected = surely_slower(ratios)
+    confirmed = surely_slower(processor_ratios(again(suspected), contender, limit)) if suspected else []
+    return Slower(ratios, suspected, confirmed)
+
+
+def measured(
+    spark: "SparkSession", queries: Sequence["Query"], runs: int, warm_ups: int, report: Callable[[str], None]
+) -> Iterator[QueryResult]:
+    """The results of the queries under all contenders, one by one."""
+    for query in queries:
+        yield measure(spark, query, ALL, Plan(runs, warm_ups), report)
+
+
+def lines(results: Sequence[QueryResult], found: Mapping[str, Slower], limit: float) -> Iterator[str]:
+    """The table, and what is slower."""
+    yield "| query | Spark, processor s | plugin / Spark | Spark / Spark | plugin / Spark, wall |"
+    yield "|---|---:|---:|---:|---:|"
+    for result in results:
+        spark, plugin = result.timing(SPARK.name), result.timing(PLUGIN.name)
+        if spark and plugin:
+            mean = sum(spark.processor_seconds) / len(spark.processor_seconds)
+            both = (_told(found[one.name].ratios[result.query]) for one in (PLUGIN, AGAIN))
+            wall = plugin.median / spark.median
+            yield f"| {result.query} | {mean:.2f} | {' | '.join(both)} | {wall:.2f} |"
+    for contender in (PLUGIN, AGAIN):
+        sums = [_sum(results, one) for one in (contender, SPARK)]
+        of = found[contender.name]
+        yield (
+            f"{contender.name}: sum of processor time {sums[0]:.1f} s, {sums[0] / sums[1]:.3f} of Spark's; "
+            f"slower than {limit:g}x: {_names(of.suspected)}; on the repeat too: {_names(of.confirmed)}"
+        )
+
+
+def _sum(results: Sequence[QueryResult], contender: Contender) -> float:
+    timings = [one for one in (result.timing(contender.name) for result in results) if one]
+    return sum(sum(one.processor_seconds) / len(one.processor_seconds) for one in timings)
+
+
+def _names(queries: Sequence[str]) -> str:
+    return ", ".join(queries) or "none"
+
+
+def _told(ratio: Ratio) -> str:
+    return f"{ratio.middle:.3f} ({ratio.low:.2f} to {ratio.high:.2f})"

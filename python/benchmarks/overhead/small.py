@@ -1,0 +1,175 @@
+"""Many short queries over small tables: one after the other, and from several clients at a fixed rate."""
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.configs import Contender
+from benchmarks.intervals import Interval, median_interval
+from benchmarks.overhead.queries import AGAIN, ALL, PLUGIN, SPARK
+from benchmarks.processor import processor_seconds
+from benchmarks.session import turn_of
+from benchmarks.tables import parquet_once
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ROWS = 1000
+_TABLES = 6
+JOINS = (0, 1, 5)
+_BLOCK = 100
+_CLIENTS = 4
+_TUNING_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Block:
+    """Queries of one contender, one after the other.
+
+    Attributes:
+        seconds: of each query.
+        processor: seconds of the JVM, of all queries.
+    """
+
+    seconds: tuple[float, ...]
+    processor: float
+
+
+@dataclass(frozen=True)
+class Load:
+    """What clients met who sent queries at a fixed rate.
+
+    Attributes:
+        seconds: from when a query was due to its rows.
+        heap_growth: bytes of live objects on the driver's heap, at the end less at the beginning.
+        thread_growth: threads of the driver, likewise.
+        processor: seconds of the JVM per query.
+    """
+
+    seconds: tuple[float, ...]
+    heap_growth: int
+    thread_growth: int
+    processor: float
+
+
+def register(spark: "SparkSession", folder: Path) -> None:
+    """Small tables `small0`, `small1` and so on, one file each."""
+    for number in range(_TABLES):
+        rows = spark.range(0, _ROWS, 1, 1).selectExpr("id AS k", f"id % {number + 2} AS v", f"id * {number + 1} AS w")
+        parquet_once(folder / f"small{number}", rows).createOrReplaceTempView(f"small{number}")
+
+
+def text(joins: int) -> str:
+    """A query of a table joined with others by their keys, of which a predicate keeps half."""
+    joined = "".join(f" JOIN small{n} ON small{n}.k = small0.k AND small{n}.v = 0" for n in range(1, joins + 1))
+    return f"SELECT count(*), sum(small0.w) FROM small0{joined} WHERE small0.v = 0"
+
+
+def blocks(spark: "SparkSession", joins: int, queries: int, report: Callable[[str], None]) -> dict[str, list[Block]]:
+    """At least that many queries of each contender, in blocks that take turns, after a block that is not counted."""
+    found: dict[str, list[Block]] = {contender.name: [] for contender in ALL}
+    for turn in range(-1, -(-queries // _BLOCK)):
+        first = turn % len(ALL)
+        for contender in (*ALL[first:], *ALL[:first]):
+            report(f"small tables · {joins} joins · {contender.name} · block {turn + 1}")
+            block = _block(spark, joins, contender)
+            if turn >= 0:
+                found[contender.name].append(block)
+    return found
+
+
+def _block(spark: "SparkSession", joins: int, contender: Contender) -> Block:
+    with turn_of(spark, contender):
+        before = processor_seconds(spark.sparkContext)
+        seconds = tuple(_timed(spark, joins) for _ in range(_BLOCK))
+        return Block(seconds, processor_seconds(spark.sparkContext) - before)
+
+
+def _timed(spark: Any, joins: int) -> float:
+    started = time.perf_counter()
+    # The rows stay in the JVM: to bring them here costs as much as a short query.
+    spark._jsparkSession.sql(text(joins)).collectAsList()
+    return time.perf_counter() - started
+
+
+def block_lines(joins: int, found: dict[str, list[Block]]) -> Iterator[str]:
+    """A line for each contender that is held against Spark."""
+    base = found[SPARK.name]
+    for contender in (PLUGIN, AGAIN):
+        own = found[contender.name]
+        ratios = {
+            "p50": _ratio(own, base, lambda block: statistics.median(block.seconds)),
+            "p95": _ratio(own, base, lambda block: _p95(block.seconds)),
+            "processor": _ratio(own, base, lambda block: block.processor),
+        }
+        cells = [f"{one.median:.3f} ({one.low:.2f} to {one.high:.2f})" for one in ratios.values()]
+        millis = statistics.median(second for block in base for second in block.seconds) * 1000
+        yield f"| {joins} joins, {millis:.1f} ms | {contender.name} | {' | '.join(cells)} |"
+
+
+def _ratio(own: Sequence[Block], base: Sequence[Block], of: Callable[[Block], float]) -> Interval:
+    return median_interval([of(one) / of(other) for one, other in zip(own, base, strict=True)])
+
+
+def _p95(seconds: Sequence[float]) -> float:
+    return statistics.quantiles(seconds, n=20)[-1]
+
+
+def sustained(spark: "SparkSession", joins: int) -> float:
+    """Queries per second that the clients get answered, each of which sends the next once it has the last rows."""
+    end = time.perf_counter() + _TUNING_SECONDS
+
+    def answered(session: "SparkSession") -> int:
+        count = 0
+        while time.perf_counter() < end:
+            _timed(session, joins)
+            count += 1
+        return count
+
+    with turn_of(spark, SPARK), ThreadPoolExecutor(_CLIENTS) as threads:
+        return sum(threads.map(answered, [spark] * _CLIENTS)) / _TUNING_SECONDS
+
+
+def load(spark: "SparkSession", joins: int, contender: Contender, rate: float, seconds: float) -> Load:
+    """Queries at that rate for so long, from all clients in turn; a client that is behind sends at once."""
+    context: Any = spark.sparkContext
+    due = [number / rate for number in range(int(rate * seconds))]
+    taken: list[float] = []
+    lock = threading.Lock()
+    with turn_of(spark, contender):
+        heap, running = _heap_and_threads(context)
+        before, started = processor_seconds(context), time.perf_counter()
+
+        def client(number: int) -> None:
+            for moment in due[number::_CLIENTS]:
+                time.sleep(max(0.0, started + moment - time.perf_counter()))
+                _timed(spark, joins)
+                with lock:
+                    taken.append(time.perf_counter() - started - moment)
+
+        with ThreadPoolExecutor(_CLIENTS) as threads:
+            list(threads.map(client, range(_CLIENTS)))
+        processor = (processor_seconds(context) - before) / len(due)
+        heap_after, running_after = _heap_and_threads(context)
+    return Load(tuple(taken), heap_after - heap, running_after - running, processor)
+
+
+def _heap_and_threads(context: Any) -> tuple[int, int]:
+    """Bytes that a collection leaves, and threads."""
+    context._jvm.System.gc()
+    management = context._jvm.java.lang.management.ManagementFactory
+    return management.getMemoryMXBean().getHeapMemoryUsage().getUsed(), management.getThreadMXBean().getThreadCount()
+
+
+def load_line(contender: Contender, found: Load, rate: float) -> str:
+    """One contender's line."""
+    p50, p95 = statistics.median(found.seconds) * 1000, _p95(found.seconds) * 1000
+    return (
+        f"| {rate:.1f} a second | {contender.name} | {p50:.1f} ms | {p95:.1f} ms | {found.processor * 1000:.1f} ms | "
+        f"{found.heap_growth / 2**20:+.1f} MiB | {found.thread_growth:+d} |"
+    )

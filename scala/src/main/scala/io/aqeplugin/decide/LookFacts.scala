@@ -1,0 +1,60 @@
+package io.aqeplugin.decide
+
+import io.aqeplugin.conf.{AqeConf, Forced}
+
+/** What a plan with joins reads, from what Spark's planning has found out by itself: by this is decided whether its joins are looked at.
+  *
+  * Rows that pass several joins count once for each of them.
+  */
+@Told(doc = "what a plan with joins reads, by what is known before its joins are looked at")
+final case class LookFacts(
+    @Told(doc = "joins of the plan", unit = "joins") joins: Int,
+    @Told(
+      doc = "rows of the tables and of the finished stages below joins: measured, from statistics, or one for every 8 bytes",
+      unit = "rows"
+    )
+    rows: Long,
+    @Told(doc = "their bytes", unit = "bytes") bytes: Long,
+    @Told(doc = "these rows, each once for every join above it", unit = "rows") joinedRows: Long,
+    @Told(doc = "their bytes, likewise", unit = "bytes") joinedBytes: Long,
+    @Told(doc = "tasks that can run at once", unit = "tasks") slots: Int
+)
+
+/** Decides whether the joins of a plan are looked at: only if all that could be saved is worth more than looking.
+  * {{{
+  * most saved   (bytes × scanNanosPerByte + rows × rowPipelineNanosPerRow
+  *                + joined bytes × 4 × shuffleNanosPerByte + joined rows × (shuffleNanosPerRow + mergeNanosPerRow + log2(rows) × sortNanosPerComparison)) / slots
+  * to look      joins × lookNanosPerJoin + jobLaunchNanos
+  * }}}
+  * The first is the price of reading all rows, and of moving and sorting them once for every join above. Rows in memory take about 4 times the bytes
+  * that they take in files. Whatever saves something, a filter or a broadcast, costs a launch.
+  */
+object WorthLooking {
+  private val MemoryPerFileByte = 4.0
+  private val Log2 = math.log(2)
+
+  /** Why the joins are not looked at; none if they are, as they always are where some are forced. */
+  def refused(facts: LookFacts, thresholds: Thresholds): Option[Reason] = {
+    val ofJoin = thresholds(AqeConf.CostLookNanosPerJoin)
+    val price = facts.joins * ofJoin + thresholds(AqeConf.CostJobLaunchNanos)
+    val most = mostSavedNanos(facts, thresholds)
+    if (ofJoin == 0 || thresholds.openGates || (thresholds(AqeConf.Force) ne Forced.None) || most >= price) None
+    else
+      Some(Reason(
+        ReasonCode.NotWorthLooking,
+        Some(most / CostModel.NanosPerMilli),
+        Some(price / CostModel.NanosPerMilli),
+        "millis",
+        AqeConf.CostLookNanosPerJoin.key
+      ))
+  }
+
+  private[decide] def mostSavedNanos(facts: LookFacts, thresholds: Thresholds): Double = {
+    import AqeConf._
+    val steps = math.max(0.0, math.log(math.max(1.0, facts.rows.toDouble)) / Log2)
+    val joined = thresholds(CostShuffleNanosPerRow) + thresholds(CostMergeNanosPerRow) + steps * thresholds(CostSortNanosPerComparison)
+    val work = facts.bytes * thresholds(CostScanNanosPerByte) + facts.rows * thresholds(CostRowPipelineNanosPerRow) +
+      facts.joinedBytes * MemoryPerFileByte * thresholds(CostShuffleNanosPerByte) + facts.joinedRows * joined
+    work / math.max(1, facts.slots)
+  }
+}

@@ -1,0 +1,38 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.expressions.ExprId
+import org.apache.spark.sql.execution.SparkPlan
+
+import io.aqeplugin.decide._
+
+/** A plan whose joins are not looked at. Their decisions are made when the query has ended: nothing of it is on the way of the query.
+  *
+  * @param read
+  *   what the plan reads
+  */
+final case class PassedBy(plan: SparkPlan, read: LookFacts, engine: Option[Engine]) {
+
+  /** Those of its rows, which are the same in the plans that AQE makes of it. */
+  def columns: Seq[ExprId] = plan.output.map(_.exprId)
+
+  private def unknown = -1L
+
+  /** The facts of each join: that it is there, and what its plan reads. */
+  private[observe] def facts(nameOf: JoinId => String): Seq[JoinFacts] =
+    (JoinFinder.find(plan) ++ JoinRange.find(plan)).map(join => factsOf(join, nameOf(join.id)))
+
+  private def factsOf(join: FoundJoin, name: String): JoinFacts = JoinFacts(
+    name,
+    join.kind,
+    join.texts,
+    join.range.map(_.buildSide).orElse(join.broadcastSide).getOrElse(Side.Right),
+    BuildFacts.expected(unknown, memoryBytesPerRow = 0, KeyFacts(join.texts.size, supported = true)),
+    ProbeFacts(unknown, unknown, rowBytes = 0, exchanges = 0, started = false, targets = 0),
+    ClusterFacts(read.slots, executors = 1),
+    hint = None,
+    join.sparkStrategy,
+    canBroadcast = false,
+    engine = engine.map(_.name),
+    look = Some(read)
+  )
+}

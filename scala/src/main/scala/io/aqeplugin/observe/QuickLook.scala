@@ -1,0 +1,85 @@
+package io.aqeplugin.observe
+
+import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
+import org.apache.spark.sql.catalyst.trees.TreePattern
+import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+
+import io.aqeplugin.decide.LookFacts
+
+/** What a plan with joins reads, by what is known for nothing: statistics that Spark's own planning has computed, listed files and finished
+  * stages. No file, log or catalog is read.
+  */
+object QuickLook {
+
+  /** Bytes of a file for a row of which nothing is known: a few numbers, compressed. */
+  private val BytesPerRow = 8L
+
+  /** Expressions that may cost anything. */
+  private val WithoutBound = Seq(TreePattern.SCALA_UDF, TreePattern.PYTHON_UDF)
+
+  /** None if rows may become more than they were in tables, or may cost anything; or if a source does not know its size. */
+  def of(plan: LogicalPlan, slots: => Int): Option[LookFacts] =
+    if (plan.containsAnyPattern(WithoutBound: _*)) None
+    else {
+      val inputs = inputsOf(plan, joinsAbove = 0)
+      if (inputs.exists(_.isEmpty)) None
+      else {
+        val known = inputs.flatten
+        Some(
+          LookFacts(
+            known.map(_.joins).sum,
+            known.foldLeft(0L)((sum, input) => plus(sum, input.rows)),
+            known.foldLeft(0L)((sum, input) => plus(sum, input.bytes)),
+            known.foldLeft(0L)((sum, input) => plus(sum, times(input.rows, input.joinsAbove))),
+            known.foldLeft(0L)((sum, input) => plus(sum, times(input.bytes, input.joinsAbove))),
+            slots
+          )
+        )
+      }
+    }
+
+  private final case class Input(rows: Long, bytes: Long, joinsAbove: Int, joins: Int = 0)
+
+  private def inputsOf(plan: LogicalPlan, joinsAbove: Int): Seq[Option[Input]] = plan match {
+    // Rows of a product are as many as it likes.
+    case join: Join if ExtractEquiJoinKeys.unapply(join).isEmpty => Seq(None)
+    case join: Join                                              =>
+      Some(Input(0, 0, joinsAbove, joins = 1)) +: join.children.flatMap(inputsOf(_, joinsAbove + 1))
+    case leaf if leaf.children.isEmpty => Seq(if (joinsAbove == 0) Some(Input(0, 0, 0)) else ofLeaf(leaf, joinsAbove))
+    case other                         => if (isPlain(other)) other.children.flatMap(inputsOf(_, joinsAbove)) else Seq(None)
+  }
+
+  /** Whether an operator gives no more rows than it gets. */
+  private def isPlain(plan: LogicalPlan): Boolean = plan match {
+    case _: Project | _: Filter | _: Aggregate | _: Sort | _: Window | _: Union | _: LocalLimit | _: GlobalLimit | _: SubqueryAlias |
+        _: Distinct | _: RepartitionOperation | _: WithCTE | _: ResolvedHint | _: ReturnAnswer => true
+    case _ => false
+  }
+
+  private def ofLeaf(leaf: LogicalPlan, joinsAbove: Int): Option[Input] = {
+    val statistics = leaf.stats
+    val bytes = leaf match {
+      // What the catalog says may be old.
+      case relation: LogicalRelation if relation.catalogTable.exists(_.stats.isDefined) =>
+        statistics.sizeInBytes.max(relation.relation.sizeInBytes)
+      // A broadcast relation has a page of a megabyte for a single row.
+      case stage: LogicalQueryStage =>
+        statistics.rowCount.fold(statistics.sizeInBytes)(_ * EstimationUtils.getSizePerRow(stage.output) min statistics.sizeInBytes)
+      case _ => statistics.sizeInBytes
+    }
+    // A source of unknown size reports Long.MaxValue, or a product of it.
+    if (bytes >= Unbelievable) None
+    else {
+      val rows = statistics.rowCount.fold(bytes / BytesPerRow)(_.max(0))
+      Some(Input(if (rows >= Unbelievable) Unbelievable else rows.toLong, bytes.toLong, joinsAbove))
+    }
+  }
+
+  private val Unbelievable = Long.MaxValue / 1024
+
+  private def plus(one: Long, other: Long): Long = math.min(Long.MaxValue / 2, one + other)
+  private def times(count: Long, by: Int): Long = if (count > Long.MaxValue / 2 / math.max(1, by)) Long.MaxValue / 2 else count * by
+}
