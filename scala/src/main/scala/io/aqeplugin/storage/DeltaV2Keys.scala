@@ -59,11 +59,13 @@ private[storage] object DeltaV2Keys extends KeyedFormat {
     val more = keys.isListed(keys.inListMaxKeys).toSeq ++ keys.isInRanges
     (batch.table, IcebergMembers.withinPackage(batch.scan, "getOptions")) match {
       case (table: SupportsRead, options: CaseInsensitiveStringMap) if more.nonEmpty =>
-        table.newScanBuilder(options) match {
+        val made = table.newScanBuilder(options)
+        made match {
           case builder: SupportsPushDownCatalystFilters with SupportsPushDownRequiredColumns =>
             val _ = builder.pushFilters(before ++ more)
             builder.pruneColumns(batch.scan.readSchema)
-            Some(builder.build()).filter(_.readSchema == batch.scan.readSchema)
+            // Of both of its types, a Spark line may call the one or the other.
+            Some(made.build()).filter(_.readSchema == batch.scan.readSchema)
           case _ => None
         }
       case _ => None
