@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
 
 import io.aqeplugin.exec.RuntimeFilterExec
 import io.aqeplugin.observe.{JoinKey, Total}
-import io.aqeplugin.storage.{CacheScan, HiveScan, ScanAdapter}
+import io.aqeplugin.storage.{CacheScan, HiveScan, NumberedRows, ScanAdapter}
 
 /** A place where rows without a partner can be dropped: a scan that the keys of a join reach, or the input of an exchange if they reach no
   * scan below it that has not started.
@@ -39,6 +39,9 @@ final case class FilterTarget(
     exits: Seq[FilterTargets.Exit] = Nil,
     beside: Seq[SparkPlan] = Nil
 ) {
+
+  /** The node, or the scan below the rows that a command has numbered. */
+  lazy val scan: SparkPlan = NumberedRows.readBy(node)
 
   /** The column that each key reads. */
   def columns: Seq[Attribute] = keys.map(JoinKey.columnOf)
@@ -201,12 +204,12 @@ object FilterTargets {
     case other                                => ScanAdapter.readsSameFiles(other)
   }
 
-  /** Leaves that read data and whose rows can be dropped without changing anything else. */
+  /** Leaves that read data and whose rows can be dropped without changing anything else, or such a leaf below [[NumberedRows]]. */
   def isScan(plan: SparkPlan): Boolean = plan match {
     case _: FileSourceScanExec | _: RowDataSourceScanExec => true
     case scan: DataSourceV2ScanExecBase                   =>
       !scan.isInstanceOf[datasources.v2.MicroBatchScanExec] && !scan.isInstanceOf[datasources.v2.ContinuousScanExec]
     case _: RDDScanExec | _: LocalTableScanExec | _: RangeExec | _: SerializeFromObjectExec => true
-    case other => HiveScan.isOne(other) || CacheScan.of(other).isDefined
+    case other => HiveScan.isOne(other) || CacheScan.of(other).isDefined || NumberedRows.scanOf(other).isDefined
   }
 }

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange}
 import io.aqeplugin.decide.Reason
 import io.aqeplugin.exec._
 import io.aqeplugin.observe.{ByIdentity, JoinKey, LoweredFilters, QueryState, TableStatistics}
-import io.aqeplugin.storage.ScanAdapter
+import io.aqeplugin.storage.{NumberedRows, ScanAdapter}
 
 /** One filter to place on one target.
   *
@@ -107,11 +107,12 @@ final class PlaceFilters(
       known(filter)
         .fold(scan)(ScanAdapter.withKnownKeys(scan, filter.head.request.target.keys, _, tables, limits.inListMaxKeys))
     }
-    val told = filters.lazyZip(scans).lazyZip(scans.drop(1)).map { (filter, before, after) =>
+    val read = scans.map(NumberedRows.readBy)
+    val told = filters.lazyZip(read).lazyZip(read.drop(1)).map { (filter, before, after) =>
       // What is counted for a union is counted for its first filter.
       val why =
         if (before eq after) known(filter).flatMap(ScanAdapter.whyNothing(before, filter.head.request.target.keys, _)) else None
-      filter.head.leavingOut(LeftOut.between(before, after, scans.last, why)) +: filter.tail
+      filter.head.leavingOut(LeftOut.between(before, after, read.last, why)) +: filter.tail
     }
     engine.fold(waiting(scans.last, told))(_.placed(scans.last, told.map(_.map(one => one -> result(one))), clockNanos))
   }

@@ -27,7 +27,7 @@ final class PlannedPruning private[place] (plan: SparkPlan, marks: PlanMarks) {
 
   /** Whether pruning leaves out partitions of the target's scan by each of the keys. */
   def covers(target: FilterTarget): Boolean = {
-    val prunings = ScanAdapter.partitionConditions(target.node).flatMap(_.collect { case pruning: DynamicPruning => pruning })
+    val prunings = ScanAdapter.partitionConditions(target.scan).flatMap(_.collect { case pruning: DynamicPruning => pruning })
     val columns = AttributeSet.fromAttributeSets(prunings.filter(findsValues).map(_.references))
     prunings.nonEmpty && target.columns.forall(columns.contains)
   }

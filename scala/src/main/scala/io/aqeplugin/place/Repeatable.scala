@@ -17,7 +17,7 @@ import org.apache.spark.sql.types._
 import io.aqeplugin.exec.{KeySketchExec, RuntimeFilterExec}
 import io.aqeplugin.observe.{KnownExpressions, StagePlan, Total}
 import io.aqeplugin.observe.KnownExpressions.{OfSet, SameForEqual}
-import io.aqeplugin.storage.HiveScan
+import io.aqeplugin.storage.{DeltaScan, HiveScan}
 
 /** Whether a second run of a plan gives the same rows, whatever order its input rows come in.
   *
@@ -32,10 +32,13 @@ private[place] object Repeatable {
 
   /** Whether a second run gives the same keys, which are expressions of the plan's columns. */
   def apply(plan: SparkPlan, keys: Seq[Expression]): Boolean =
-    everywhere(plan)(node => keepsItsRows(node) && node.expressions.forall(_.deterministic)) && {
+    everywhere(plan)(node => keepsItsRows(node) && node.expressions.forall(isDeterministic)) && {
       def isOfEqual: Boolean = keys.forall(isOfEqualStrings) && everywhere(plan)(_.expressions.forall(isOfEqualStrings))
       everywhere(plan)(!groupsByCollation(_)) || isOfEqual
     }
+
+  private def isDeterministic(expression: Expression): Boolean =
+    expression.deterministic || expression.transform { case counted if DeltaScan.isCount(counted) => counted.children.head }.deterministic
 
   /** Whether something holds for every operator that runs, those of stages, of reused exchanges and of cached tables too: blocks that were lost
     * with an executor are computed again.

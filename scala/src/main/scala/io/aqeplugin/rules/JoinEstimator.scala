@@ -219,7 +219,7 @@ private[rules] final class JoinEstimator(
 
   /** Of a key of several columns, one column leaves out fewer partitions than the pass rate of the key says, so none are counted. */
   private def prunesFiles(target: FilterTarget): Boolean = target.keys match {
-    case Seq(key) => ScanAdapter.prunesPartitions(target.node, key)
+    case Seq(key) => ScanAdapter.prunesPartitions(target.scan, key)
     case _        => false
   }
 
@@ -234,7 +234,7 @@ private[rules] final class JoinEstimator(
   }
 
   private def partitionRange(target: FilterTarget): Option[(Long, Long)] = target.keys.head match {
-    case column: Attribute => context.state.partitionRange(column.exprId)(PartitionRange.of(target.node, column))
+    case column: Attribute => context.state.partitionRange(column.exprId)(PartitionRange.of(target.scan, column))
     case _                 => None
   }
 

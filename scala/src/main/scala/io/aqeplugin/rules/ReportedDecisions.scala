@@ -35,7 +35,7 @@ private[rules] object ReportedDecisions {
 
   /** The name of a join's filter in one place, equal in all plans of a query. */
   def labelOf(target: FilterTarget, joinId: String, why: String): FilterLabel = {
-    val table = if (target.isScan) ScanName.of(target.node) else exchangeName(target.exchanges.headOption)
+    val table = if (target.isScan) ScanName.of(target.scan) else exchangeName(target.exchanges.headOption)
     val filterId = MurmurHash3.stringHash(s"$joinId>$table>${target.keys.map(JoinId.text).mkString(",")}").toHexString
     FilterLabel(filterId, joinId, table, target.keys.map(JoinKey.nameOf), why)()
   }

@@ -16,7 +16,7 @@ import io.aqeplugin.observe.{TableStatistics, Wholes}
 
 /** Delta tables: partitions, files whose statistics in Delta's log exclude all keys, and row groups.
   *
-  * Delta has listed the files when it planned the query. Conditions on partitions choose among these, and so do bounds of other columns, which are compared
+  * Delta has listed the files when it planned the query or command. Conditions on partitions choose among these, and so do bounds of other columns, which are compared
   * here: for a condition on one, Delta would list the files anew, by a job, for each scan. Delta itself gives the conditions for row groups the names
   * that columns have in its files, and ignores them where it counts the rows of a file to leave out deleted ones.
   */
@@ -28,7 +28,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
   private val MinBytes = 64L << 20
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
-    case file: FileSourceScanExec => DeltaScan.preparedFiles(file).flatMap { files =>
+    case file: FileSourceScanExec => DeltaScan.selectedFiles(file).flatMap { files =>
         val narrowed = if (PartitionRange.isPartition(file, keys.column)) byPartition(file, keys) else byBounds(file, keys, tables, files)
         narrowed.map(UnlistedFiles.counted(file, _))
       }

@@ -5,7 +5,7 @@ import java.net.URI
 import scala.util.Try
 
 import org.apache.hadoop.fs.{FileStatus, Path}
-import org.apache.spark.sql.catalyst.expressions.ExpressionSet
+import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionSet}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.PartitionDirectory
 
@@ -34,7 +34,16 @@ object DeltaScan {
   /** The list of files that Delta made while it planned the query. */
   private val PreparedIndex = "org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex"
 
+  /** The list of files that a command of Delta, or a stream, has chosen. */
+  private val BatchIndex = "org.apache.spark.sql.delta.files.TahoeBatchFileIndex"
+
+  /** What commands have such a list for, which is of files of one version. That of a stream may have files of others. */
+  private val OfCommands = Set[Any]("batch", "merge")
+
   def isOne(scan: FileSourceScanExec): Boolean = scan.relation.fileFormat.getClass.getName == Format
+
+  /** Whether an expression gives the value of its only child, and counts rows by the way. Spark calls that not deterministic. */
+  def isCount(expression: Expression): Boolean = expression.getClass.getName == "org.apache.spark.sql.delta.metric.IncrementMetric"
 
   /** Whether a footer's rows and columns may be others than those that the table has. */
   def differsFromFiles(scan: FileSourceScanExec, partitions: Seq[PartitionDirectory]): Boolean =
@@ -51,20 +60,28 @@ object DeltaScan {
       TableFacts(rows.map(RowEstimate(_, EstimateSource.DeltaLog)), bytes = number(total, "bytesCompressed"))
     }
 
-  /** The number of files that Delta selected while it planned the query; none for scans of another kind, such as those of changes. */
-  def preparedFiles(scan: FileSourceScanExec): Option[Int] =
-    if (!isOne(scan) || FilesOfKeys.all(scan.relation.location).getClass.getName != PreparedIndex) None
-    else prepared(scan).flatMap(files).map(_.size)
+  /** The number of files that Delta selected while it planned the query or command; none for scans of another kind, such as those of changes. */
+  def selectedFiles(scan: FileSourceScanExec): Option[Int] =
+    if (!isOne(scan)) None
+    else if (FilesOfKeys.all(scan.relation.location).getClass.getName == PreparedIndex) prepared(scan).flatMap(files).map(_.size)
+    else candidates(scan).map(_.size)
+
+  /** Whether a command reads the scan. */
+  def isOfCommand(scan: FileSourceScanExec): Boolean = candidates(scan).isDefined
+
+  /** The files in which a command looks for rows. */
+  private def candidates(scan: FileSourceScanExec): Option[scala.collection.Seq[_]] = {
+    val index = FilesOfKeys.all(scan.relation.location)
+    val isOfCommand = isOne(scan) && index.getClass.getName == BatchIndex && valueOf(index, "actionType").exists(OfCommands)
+    if (isOfCommand) valueOf(index, "addFiles").collect { case files: scala.collection.Seq[_] => files } else None
+  }
 
   /** The table, and the files that Delta selected while it planned the query; none if it has listed none. */
   def selected(scan: FileSourceScanExec): Option[DeltaFiles] =
     for {
-      listed <- prepared(scan)
-      total <- valueOf(listed, "total")
-      bytes <- number(total, "bytesCompressed")
-      version <- valueOf(listed, "version").collect { case number: java.lang.Long => number.longValue }
+      (files, bytes, of) <- candidates(scan).map((_, FilesOfKeys.all(scan.relation.location).sizeInBytes, FilesOfKeys.all(scan.relation.location))).orElse(ofQuery(scan))
+      version <- valueOf(of, "version").collect { case number: java.lang.Long => number.longValue }
       folder <- scan.relation.location.rootPaths.headOption
-      files <- files(listed)
     } yield DeltaFiles(
       folder,
       version,
@@ -73,13 +90,22 @@ object DeltaScan {
       index => files.lift(index).collect { case file: AnyRef => file }.flatMap(status(folder, _))
     )
 
+  private def ofQuery(scan: FileSourceScanExec): Option[(scala.collection.Seq[_], Long, AnyRef)] =
+    for {
+      listed <- prepared(scan)
+      bytes <- valueOf(listed, "total").flatMap(number(_, "bytesCompressed"))
+      files <- files(listed)
+    } yield (files, bytes, listed)
+
   /** Whether columns have their own names in the files. */
   def namesColumnsAsInFiles(scan: FileSourceScanExec): Boolean = columnMapping(scan).contains(NoMapping)
 
   /** The files that the scan reads, if they are those that Delta selected while it planned the query: under other conditions it selects anew. */
   def listed(scan: FileSourceScanExec): Option[DataFiles] =
-    for {
-      count <- preparedFiles(scan)
+    if (isOfCommand(scan))
+      Option.when(scan.partitionFilters.isEmpty)(DataFiles(selectedFiles(scan).fold(0L)(_.toLong), FilesOfKeys.all(scan.relation.location).sizeInBytes))
+    else for {
+      count <- selectedFiles(scan)
       listed <- prepared(scan)
       by <- valueOf(listed, "allFilters") if by == ExpressionSet(scan.partitionFilters ++ scan.dataFilters)
       bytes <- valueOf(listed, "scanned").flatMap(number(_, "bytesCompressed"))
@@ -88,7 +114,9 @@ object DeltaScan {
   private def prepared(scan: FileSourceScanExec): Option[AnyRef] = valueOf(FilesOfKeys.all(scan.relation.location), "preparedScan")
 
   /** Delta's own version of the table that the scan reads. */
-  private[storage] def snapshot(scan: FileSourceScanExec): Option[AnyRef] = prepared(scan).flatMap(valueOf(_, "scannedSnapshot"))
+  private[storage] def snapshot(scan: FileSourceScanExec): Option[AnyRef] =
+    prepared(scan).flatMap(valueOf(_, "scannedSnapshot"))
+      .orElse(candidates(scan).flatMap(_ => valueOf(FilesOfKeys.all(scan.relation.location), "snapshot")))
 
   private def files(prepared: AnyRef): Option[scala.collection.Seq[_]] =
     valueOf(prepared, "files").collect { case files: scala.collection.Seq[_] => files }

@@ -2,7 +2,9 @@ package io.aqeplugin.storage
 
 import scala.util.Try
 
+import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, InMemoryFileIndex}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
@@ -18,22 +20,26 @@ object KnownTables {
   /** What a query's scans of one table have in common. */
   def keyOf(scan: SparkPlan): Option[AnyRef] = scan match {
     case file: FileSourceScanExec => Some(FilesOfKeys.all(file.relation.location))
-    case batch: BatchScanExec     => Option(batch.table)
+    case batch: BatchScanExec     => tableOf(batch)
     case other                    => HiveScan.of(other).map(_.relation.tableMeta.identifier)
   }
 
   /** Starts to read what a table's files or its log say, so that a plan waits for its slowest table and not for each in turn. */
   def begin(scan: SparkPlan): Unit = scan match {
     case file: FileSourceScanExec => FooterStatistics.begin(file)
-    case batch: BatchScanExec     => Option(batch.table).foreach(IcebergBounds.begin(_, batch.scan))
+    case batch: BatchScanExec     => tableOf(batch).foreach(IcebergBounds.begin(_, batch.scan))
     case _                        =>
   }
 
   def of(scan: SparkPlan): Option[TableFacts] = scan match {
     case file: FileSourceScanExec => Some(ofFiles(file))
-    case batch: BatchScanExec     => Option(batch.table).flatMap(IcebergSnapshot.facts(_, batch.scan))
+    case batch: BatchScanExec     => tableOf(batch).flatMap(IcebergSnapshot.facts(_, batch.scan))
     case other                    => HiveScan.of(other).flatMap(ofSerDe)
   }
+
+  /** A command that changes rows has one of Spark's around the source's. */
+  private def tableOf(scan: BatchScanExec): Option[Table] =
+    Option(scan.table).map(table => SparkBridge.changedTable(table).getOrElse(table))
 
   /** Once Spark has asked for the partitions, the statistics are those of the selected ones. */
   private def ofSerDe(scan: HiveScan): Option[TableFacts] =

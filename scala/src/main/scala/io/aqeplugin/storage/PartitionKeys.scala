@@ -17,7 +17,7 @@ private[storage] object PartitionKeys extends KeyedFormat {
   private val MaxListed = 1000
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
-    case file: FileSourceScanExec if PartitionRange.isPartition(file, keys.column) && DeltaScan.preparedFiles(file).isEmpty =>
+    case file: FileSourceScanExec if PartitionRange.isPartition(file, keys.column) && DeltaScan.selectedFiles(file).isEmpty =>
       // A catalog may know what a range is, but not the filter. It orders texts in its own way.
       def ranges: Option[Expression] = if (keys.areTexts) None else keys.isInRanges
       val found: Seq[Expression] = keys.isListed(mostListed(file, keys)).fold(ranges.toSeq ++ keys.mayBe)(Seq(_))

@@ -16,7 +16,7 @@ object ScanAdapter {
     Seq(DeltaKeys, PartitionKeys, ParquetKeys, OrcKeys, IcebergKeys, DeltaV2Keys, BatchScanKeys, HiveKeys, CacheKeys)
 
   /** `scan`, reading less because each of its key columns must contain a value of one of the built keys; `scan` itself if its source
-    * cannot use that.
+    * cannot use that. Of [[NumberedRows]], the scan below reads less.
     *
     * @param tables
     *   provides the ranges of the scanned columns
@@ -24,6 +24,18 @@ object ScanAdapter {
     *   number of keys up to which readers of files get a list of them
     */
   def withKnownKeys(
+      scan: SparkPlan,
+      keys: Seq[Expression],
+      built: FilterSummary,
+      tables: TableStatistics,
+      inListMaxKeys: Int
+  ): SparkPlan = NumberedRows.scanOf(scan).fold(ofScan(scan, keys, built, tables, inListMaxKeys)) { read =>
+    val own = keys.map(_.transform { case column: Attribute => read.output.find(_.exprId == column.exprId).getOrElse(column) })
+    if (own.exists(!_.references.subsetOf(read.outputSet))) scan
+    else scan.transform { case one if one eq read => ofScan(read, own, built, tables, inListMaxKeys) }
+  }
+
+  private def ofScan(
       scan: SparkPlan,
       keys: Seq[Expression],
       built: FilterSummary,

@@ -16,6 +16,8 @@ import org.apache.spark.scheduler.{Pool, Schedulable, SparkListener, SparkListen
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.connector.write.RowLevelOperationTable
 import org.apache.spark.sql.execution.{QueryExecution, SparkPlan}
 import org.apache.spark.sql.execution.exchange.{ShuffleExchangeExec, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd
@@ -63,6 +65,12 @@ object SparkBridge {
 
   /** What `read` makes of the plan that a query has run. Operators that it makes are of the query's session. */
   def ofItsSession[A](query: QueryExecution)(read: SparkPlan => A): A = query.sparkSession.withActive(read(query.executedPlan))
+
+  /** The source's table, if a command that changes rows reads it; none for a query's. */
+  def changedTable(table: Table): Option[Table] = table match {
+    case changed: RowLevelOperationTable => Some(changed.table)
+    case _                               => None
+  }
 
   /** The chunks that an engine has broadcast; none of another value. */
   def buffers(broadcast: Any): Option[Seq[AnyRef]] = broadcast match {
