@@ -322,6 +322,10 @@ bench-ranges: venv jar neighbour-jars ## files of 1 kB rows that ranges of keys 
 bench-overhead: venv jar ## what the plugin costs where it can win little: short, first and planned queries: make bench-overhead ARGS="--parts small"
 	$(BIN)/python -m benchmarks.overhead $(ARGS)
 
+.PHONY: bench-merge
+bench-merge: venv jar neighbour-jars ## MERGE whose keys are in 1 % of the target's files, Delta and Iceberg: make bench-merge ARGS="--rows 10000000 --files 200"
+	$(BIN)/python -m benchmarks.merge $(ARGS)
+
 .PHONY: bench-clients
 bench-clients: venv jar ## several clients at once, all with the plugin, all without, and both in one queue: make bench-clients ARGS="--sf 3"
 	$(BIN)/python -m benchmarks.clients $(ARGS)

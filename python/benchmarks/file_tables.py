@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,12 +23,13 @@ class Run:
 
     Attributes:
         processor_seconds: of the JVM, which is driver and executors, with its compiler and collector.
-        rows_read: of all files, by the metrics of the tasks.
+        rows_read: of all files, by the metrics of the tasks; so are `bytes_read`.
     """
 
     seconds: float
     processor_seconds: float
     rows_read: int
+    bytes_read: int
     answer: tuple[object, ...]
 
 
@@ -79,21 +80,28 @@ def relation(table: str, name: str, out: Path, frame: "DataFrame") -> str:
 
 
 def run(spark: "SparkSession", sql: str, mode: str) -> Run:
-    """One run in a mode of the plugin."""
+    """One run of a query in a mode of the plugin."""
+    spark.conf.set("spark.aqePlugin.mode", mode)
+    frame = spark.sql(sql)
+    return measured(spark, mode, lambda: tuple(frame.collect()[0]))
+
+
+def measured(spark: "SparkSession", mode: str, action: Callable[[], tuple[object, ...]]) -> Run:
+    """One run of an action in a mode of the plugin."""
     context = spark.sparkContext
     spark.conf.set("spark.aqePlugin.mode", mode)
-    group = f"{sql} {time.monotonic()}"
+    group = f"{mode} {time.monotonic()}"
     context.setJobGroup(group, mode)
-    frame = spark.sql(sql)
     begin, processor_begin = time.perf_counter(), processor_seconds(context)
-    answer = tuple(frame.collect()[0])
+    answer = action()
     seconds, processor = time.perf_counter() - begin, processor_seconds(context) - processor_begin
     context._jsc.sc().listenerBus().waitUntilEmpty()
     store, tracker = context._jsc.sc().statusStore(), context.statusTracker()
     jobs = [job for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)) if job is not None]
     stages = [store.lastStageAttempt(stage) for stage in {i for job in jobs for i in job.stageIds}]
-    read = sum(int(stage.inputRecords()) for stage in stages if stage.status().toString() == "COMPLETE")
-    return Run(seconds, processor, read, answer)
+    done = [stage for stage in stages if stage.status().toString() == "COMPLETE"]
+    rows, read = sum(int(stage.inputRecords()) for stage in done), sum(int(stage.inputBytes()) for stage in done)
+    return Run(seconds, processor, rows, read, answer)
 
 
 def unread(pair: Sequence[Run]) -> int:
