@@ -7,7 +7,7 @@ import scala.util.Try
 import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionSet}
 import org.apache.spark.sql.execution.FileSourceScanExec
-import org.apache.spark.sql.execution.datasources.PartitionDirectory
+import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory}
 
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
 import io.aqeplugin.exec.DataFiles
@@ -63,15 +63,17 @@ object DeltaScan {
   /** The number of files that Delta selected while it planned the query or command; none for scans of another kind, such as those of changes. */
   def selectedFiles(scan: FileSourceScanExec): Option[Int] =
     if (!isOne(scan)) None
-    else if (FilesOfKeys.all(scan.relation.location).getClass.getName == PreparedIndex) prepared(scan).flatMap(files).map(_.size)
+    else if (indexOf(scan).getClass.getName == PreparedIndex) prepared(scan).flatMap(files).map(_.size)
     else candidates(scan).map(_.size)
+
+  private def indexOf(scan: FileSourceScanExec): FileIndex = FilesOfKeys.all(scan.relation.location)
 
   /** Whether a command reads the scan. */
   def isOfCommand(scan: FileSourceScanExec): Boolean = candidates(scan).isDefined
 
   /** The files in which a command looks for rows. */
   private def candidates(scan: FileSourceScanExec): Option[scala.collection.Seq[_]] = {
-    val index = FilesOfKeys.all(scan.relation.location)
+    val index = indexOf(scan)
     val isOfCommand = isOne(scan) && index.getClass.getName == BatchIndex && valueOf(index, "actionType").exists(OfCommands)
     if (isOfCommand) valueOf(index, "addFiles").collect { case files: scala.collection.Seq[_] => files } else None
   }
@@ -79,7 +81,7 @@ object DeltaScan {
   /** The table, and the files that Delta selected while it planned the query; none if it has listed none. */
   def selected(scan: FileSourceScanExec): Option[DeltaFiles] =
     for {
-      (files, bytes, of) <- candidates(scan).map((_, FilesOfKeys.all(scan.relation.location).sizeInBytes, FilesOfKeys.all(scan.relation.location))).orElse(ofQuery(scan))
+      (files, bytes, of) <- candidates(scan).map((_, indexOf(scan).sizeInBytes, indexOf(scan))).orElse(ofQuery(scan))
       version <- valueOf(of, "version").collect { case number: java.lang.Long => number.longValue }
       folder <- scan.relation.location.rootPaths.headOption
     } yield DeltaFiles(
@@ -103,7 +105,7 @@ object DeltaScan {
   /** The files that the scan reads, if they are those that Delta selected while it planned the query: under other conditions it selects anew. */
   def listed(scan: FileSourceScanExec): Option[DataFiles] =
     if (isOfCommand(scan))
-      Option.when(scan.partitionFilters.isEmpty)(DataFiles(selectedFiles(scan).fold(0L)(_.toLong), FilesOfKeys.all(scan.relation.location).sizeInBytes))
+      Option.when(scan.partitionFilters.isEmpty)(DataFiles(selectedFiles(scan).fold(0L)(_.toLong), indexOf(scan).sizeInBytes))
     else for {
       count <- selectedFiles(scan)
       listed <- prepared(scan)
@@ -111,12 +113,12 @@ object DeltaScan {
       bytes <- valueOf(listed, "scanned").flatMap(number(_, "bytesCompressed"))
     } yield DataFiles(count.toLong, bytes)
 
-  private def prepared(scan: FileSourceScanExec): Option[AnyRef] = valueOf(FilesOfKeys.all(scan.relation.location), "preparedScan")
+  private def prepared(scan: FileSourceScanExec): Option[AnyRef] = valueOf(indexOf(scan), "preparedScan")
 
   /** Delta's own version of the table that the scan reads. */
   private[storage] def snapshot(scan: FileSourceScanExec): Option[AnyRef] =
     prepared(scan).flatMap(valueOf(_, "scannedSnapshot"))
-      .orElse(candidates(scan).flatMap(_ => valueOf(FilesOfKeys.all(scan.relation.location), "snapshot")))
+      .orElse(candidates(scan).flatMap(_ => valueOf(indexOf(scan), "snapshot")))
 
   private def files(prepared: AnyRef): Option[scala.collection.Seq[_]] =
     valueOf(prepared, "files").collect { case files: scala.collection.Seq[_] => files }

@@ -57,9 +57,11 @@ trait ChangedTables extends TableFormats { this: Suite =>
     val command: String = {
       val own = s"CAST(nullif(id * ${1 + random.nextInt(9)} + ${random.nextInt(300)}, 5) AS int) AS k, id AS n, CAST(id AS string) AS word"
       val more = s"SELECT k, n, word FROM ${one("news", "twice")} WHERE n > ${random.nextInt(12)}"
-      val matched = random.shuffle(Seq(Update, Delete, "WHEN MATCHED AND t.v > 40 THEN UPDATE SET word = s.word")).take(1 + random.nextInt(2))
+      val matched =
+        random.shuffle(Seq(Update, Delete, "WHEN MATCHED AND t.v > 40 THEN UPDATE SET word = s.word")).take(1 + random.nextInt(2))
       val clauses = matched ++ Option.when(random.nextBoolean())(Insert) ++ Option.when(random.nextInt(4) == 0)(BySource)
-      val condition = one("t.k = s.k", "t.word = s.word", "t.k = s.k AND t.g > 1", "t.k <=> s.k", "t.k + 1 = s.k", "t.k = s.k AND s.n < t.v")
+      val condition =
+        one("t.k = s.k", "t.word = s.word", "t.k = s.k AND t.g > 1", "t.k <=> s.k", "t.k + 1 = s.k", "t.k = s.k AND s.n < t.v")
       s"MERGE INTO T t USING (SELECT $own FROM range(${one(0, 1, 20)}) UNION ALL $more) s ON $condition ${clauses.mkString(" ")}"
     }
   }

@@ -25,7 +25,8 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
     val properties = spark.sql(s"SHOW TBLPROPERTIES ${path(name)}").collect().map(_.getString(0)).toSet
     def has(feature: String): Boolean = properties(s"delta.enable$feature")
     val changes = if (!has("ChangeDataFeed")) Nil else multiset(changesOf(name, last.getLong(0)))
-    val ids = if (!has("RowTracking")) Nil else multiset(
+    val ids = if (!has("RowTracking")) Nil
+    else multiset(
       spark.sql(s"SELECT k, _metadata.row_id AS id FROM ${path(name)} WHERE _metadata.row_id < 1000")
     )
     (s"${last.getLong(0)} ${last.getString(1)}" +: counted) ++ changes ++ ids ++ multiset(spark.sql(s"SELECT * FROM ${path(name)}"))
@@ -36,7 +37,12 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
       .drop("_commit_timestamp")
 
   /** What a command reads without and with the plugin; `T` in its text is the table. */
-  private def merged(command: String, properties: String = "'a' = 'b'", conf: Seq[(String, String)] = Nil, rows: String = Rows): (Read, Read) = {
+  private def merged(
+      command: String,
+      properties: String = "'a' = 'b'",
+      conf: Seq[(String, String)] = Nil,
+      rows: String = Rows
+  ): (Read, Read) = {
     tables += 1
     same(
       name => {
@@ -71,7 +77,9 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
     for (condition <- Seq("t.word = s.word", "t.k = s.k AND t.word = s.word AND t.v > s.n + 300 AND s.n > 2"))
       readsFew(merged(s"MERGE INTO T t USING news s ON $condition $Update $Delete $Insert"))
     readsFew(merged(s"${On.replace("news", path("source"))} $Update $Insert"))
-    readsFew(merged("MERGE INTO T t USING (SELECT * FROM T WHERE g = 3 AND k < 150) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = 1 - s.v"))
+    readsFew(
+      merged("MERGE INTO T t USING (SELECT * FROM T WHERE g = 3 AND k < 150) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = 1 - s.v")
+    )
   }
 
   test("a MERGE that only inserts looks for its keys in few files") {
@@ -106,7 +114,9 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
       tables += 1
       val (all, some) = same(
         name => {
-          made(s"CREATE TABLE ${path(name)} USING delta PARTITIONED BY (g) TBLPROPERTIES ($properties) AS ${Rows.replace("id % 7", "id DIV 300")}")
+          made(
+            s"CREATE TABLE ${path(name)} USING delta PARTITIONED BY (g) TBLPROPERTIES ($properties) AS ${Rows.replace("id % 7", "id DIV 300")}"
+          )
           made(s"DELETE FROM ${path(name)} WHERE k % 3 = 0", s"UPDATE ${path(name)} SET v = -v WHERE k BETWEEN 100 AND 120")
           val _ = spark.sql(s"MERGE INTO ${path(name)} t USING news s ON t.k = s.k $Update $Insert")
         },
@@ -162,12 +172,14 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
     assert(off.nonEmpty && found("spark.aqePlugin.test.openGates" -> "true", "on") == off)
   }
 
-  for ((what, other) <- Seq(
+  for (
+    (what, other) <- Seq(
       "an insert" -> "INSERT INTO T SELECT 112, 0, 0, 'late'",
       "a change of a touched file" -> "DELETE FROM T WHERE k = 111",
       "a change of a file without a key" -> "DELETE FROM T WHERE k = 555",
       "a new property" -> "ALTER TABLE T SET TBLPROPERTIES ('c' = 'd')"
-    ))
+    )
+  )
     test(s"$what at the same time is a conflict or not as without the plugin") {
       tables += 1
       val _ = same(

@@ -23,7 +23,13 @@ class IcebergMergeSuite extends AnyFunSuite with ChangedTables {
     (last.getString(0) +: counted) ++ multiset(spark.sql(s"SELECT * FROM ice.db.$name"))
   }
 
-  private def changed(command: String, version: String = "2", mode: String = "merge-on-read", conf: Seq[(String, String)] = Nil, rows: String = Rows) = {
+  private def changed(
+      command: String,
+      version: String = "2",
+      mode: String = "merge-on-read",
+      conf: Seq[(String, String)] = Nil,
+      rows: String = Rows
+  ) = {
     tables += 1
     same(
       name => {
@@ -49,7 +55,9 @@ class IcebergMergeSuite extends AnyFunSuite with ChangedTables {
   test("by texts, several columns and a condition beside the key") {
     for (condition <- Seq("t.word = s.word", "t.k = s.k AND t.word = s.word", "t.k = s.k AND t.v > s.n + 300", "t.k = s.k AND t.g > 1"))
       readsFew(changed(s"MERGE INTO T t USING news s ON $condition $Update $Delete $Insert"))
-    readsFew(changed("MERGE INTO T t USING (SELECT * FROM T WHERE g = 3 AND k < 150) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = 1 - s.v"))
+    readsFew(
+      changed("MERGE INTO T t USING (SELECT * FROM T WHERE g = 3 AND k < 150) s ON t.k = s.k WHEN MATCHED THEN UPDATE SET v = 1 - s.v")
+    )
   }
 
   test("a MERGE that only inserts looks for its keys in few files") {
@@ -79,7 +87,8 @@ class IcebergMergeSuite extends AnyFunSuite with ChangedTables {
 
   test("a filter is above the numbers of rows, and the scan below them reads few files") {
     iceberg("numbered", "2", "merge-on-read")
-    val plans = plansOf(withConf("spark.aqePlugin.test.openGates" -> "true")(spark.sql(s"${On.replace(" T ", " ice.db.numbered ")} $Update")))
+    val plans =
+      plansOf(withConf("spark.aqePlugin.test.openGates" -> "true")(spark.sql(s"${On.replace(" T ", " ice.db.numbered ")} $Update")))
     val numbered = plans.flatMap(plan => filters(plan)).map(_.child).filter(_.exists {
       case project: ProjectExec => project.projectList.exists(_.name == "__row_id")
       case _                    => false
@@ -88,12 +97,14 @@ class IcebergMergeSuite extends AnyFunSuite with ChangedTables {
     assert(numbered.flatMap(_.collectLeaves()).map(_.metrics("numOutputRows").value) == Seq(200L))
   }
 
-  for ((what, other) <- Seq(
+  for (
+    (what, other) <- Seq(
       "an insert of a key" -> "INSERT INTO T SELECT 112, 0, 0, 'late'",
       "an insert elsewhere" -> "INSERT INTO T SELECT 7777, 0, 0, 'late'",
       "a change of a touched file" -> "DELETE FROM T WHERE k = 111",
       "a change of a file without a key" -> "DELETE FROM T WHERE k = 555"
-    ); level <- Seq("serializable", "snapshot"))
+    ); level <- Seq("serializable", "snapshot")
+  )
     test(s"$what at the same time is a conflict or not as without the plugin: $level") {
       tables += 1
       val _ = same(
@@ -101,7 +112,9 @@ class IcebergMergeSuite extends AnyFunSuite with ChangedTables {
           iceberg(name, "2", "merge-on-read", s", 'write.merge.isolation-level' = '$level'")
           Meeting.during(spark.newSession().sql(other.replace(" T ", s" ice.db.$name "))) {
             spark.udf.register("meet", (n: Long) => Meeting.pass(n))
-            spark.sql(s"MERGE INTO ice.db.$name t USING (SELECT k, meet(n) AS n FROM (SELECT /*+ COALESCE(1) */ * FROM news)) s ON t.k = s.k $Update $Insert")
+            spark.sql(
+              s"MERGE INTO ice.db.$name t USING (SELECT k, meet(n) AS n FROM (SELECT /*+ COALESCE(1) */ * FROM news)) s ON t.k = s.k $Update $Insert"
+            )
           }
         },
         look
