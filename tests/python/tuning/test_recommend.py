@@ -206,7 +206,14 @@ def test_parameters_of_filters_memory_limits_and_waits_are_not_tuned() -> None:
     priced = {key.removeprefix(PREFIX) for key in conf_keys() if key.startswith(f"{PREFIX}cost.")}
     # Every coefficient of the price is in one group: parts of a price must add up to it.
     assert sorted(key for group in COEFFICIENTS for key in group.keys) == sorted(
-        priced - {"cost.tieRatio", "cost.scanNanosPerByte", "cost.engineRatio", "cost.engineFilterRatio"}
+        priced
+        - {
+            "cost.tieRatio",
+            "cost.scanNanosPerByte",
+            "cost.engineRatio",
+            "cost.engineFilterRatio",
+            "cost.lookNanosPerJoin",
+        }
     )
 
 

@@ -17,7 +17,7 @@ final case class LookFacts(
     @Told(doc = "their bytes", unit = "bytes") bytes: Long,
     @Told(doc = "these rows, each once for every join above it", unit = "rows") joinedRows: Long,
     @Told(doc = "their bytes, likewise", unit = "bytes") joinedBytes: Long,
-    @Told(doc = "tasks that can run at once", unit = "tasks") slots: Int
+    @Told(doc = "tasks that can read them at once, at most", unit = "tasks") slots: Int
 )
 
 /** Decides whether the joins of a plan are looked at: only if all that could be saved is worth more than looking.

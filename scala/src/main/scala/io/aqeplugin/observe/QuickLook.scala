@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUti
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.decide.LookFacts
 
@@ -20,7 +21,12 @@ object QuickLook {
   /** Expressions that may cost anything. */
   private val WithoutBound = Seq(TreePattern.SCALA_UDF, TreePattern.PYTHON_UDF)
 
-  /** None if rows may become more than they were in tables, or may cost anything; or if a source does not know its size. */
+  /** None if rows may cost anything, or an operator makes more of them; or if a source does not know its size. Joins whose keys repeat on both sides make more
+    * rows too: that, only a finished stage shows.
+    *
+    * @param slots
+    *   tasks that can run at once
+    */
   def of(plan: LogicalPlan, slots: => Int): Option[LookFacts] =
     if (plan.containsAnyPattern(WithoutBound: _*)) None
     else {
@@ -35,11 +41,15 @@ object QuickLook {
             known.foldLeft(0L)((sum, input) => plus(sum, input.bytes)),
             known.foldLeft(0L)((sum, input) => plus(sum, times(input.rows, input.joinsAbove))),
             known.foldLeft(0L)((sum, input) => plus(sum, times(input.bytes, input.joinsAbove))),
-            slots
+            tasksAtOnce(known.map(_.bytes).maxOption.getOrElse(0L), slots)
           )
         )
       }
     }
+
+  /** Spark reads no less than the cost of opening a file by one task, unless files are smaller. */
+  private def tasksAtOnce(mostBytes: Long, slots: Int): Int =
+    math.min(slots.toLong, 1 + mostBytes / math.max(1L, SQLConf.get.filesOpenCostInBytes)).toInt
 
   private final case class Input(rows: Long, bytes: Long, joinsAbove: Int, joins: Int = 0)
 
@@ -49,7 +59,8 @@ object QuickLook {
     case join: Join                                              =>
       Some(Input(0, 0, joinsAbove, joins = 1)) +: join.children.flatMap(inputsOf(_, joinsAbove + 1))
     case leaf if leaf.children.isEmpty => Seq(if (joinsAbove == 0) Some(Input(0, 0, 0)) else ofLeaf(leaf, joinsAbove))
-    case other                         => if (isPlain(other)) other.children.flatMap(inputsOf(_, joinsAbove)) else Seq(None)
+    case other if isPlain(other) => other.children.flatMap(inputsOf(_, if (joinsAbove > 0 && moves(other)) joinsAbove + 1 else joinsAbove))
+    case _                       => Seq(None)
   }
 
   /** Whether an operator gives no more rows than it gets. */
@@ -57,6 +68,12 @@ object QuickLook {
     case _: Project | _: Filter | _: Aggregate | _: Sort | _: Window | _: Union | _: LocalLimit | _: GlobalLimit | _: SubqueryAlias |
         _: Distinct | _: RepartitionOperation | _: WithCTE | _: ResolvedHint | _: ReturnAnswer => true
     case _ => false
+  }
+
+  /** Whether an operator shuffles or sorts its rows, as a join does. */
+  private def moves(plan: LogicalPlan): Boolean = plan match {
+    case _: Aggregate | _: Sort | _: Window | _: Distinct | _: RepartitionOperation => true
+    case _                                                                          => false
   }
 
   private def ofLeaf(leaf: LogicalPlan, joinsAbove: Int): Option[Input] = {
@@ -70,10 +87,11 @@ object QuickLook {
         statistics.rowCount.fold(statistics.sizeInBytes)(_ * EstimationUtils.getSizePerRow(stage.output) min statistics.sizeInBytes)
       case _ => statistics.sizeInBytes
     }
-    // A source of unknown size reports Long.MaxValue, or a product of it.
-    if (bytes >= Unbelievable) None
+    // A source of unknown size reports this, Long.MaxValue unless it is set, or a product of it.
+    if (bytes >= Unbelievable || bytes == SQLConf.get.defaultSizeInBytes) None
     else {
-      val rows = statistics.rowCount.fold(bytes / BytesPerRow)(_.max(0))
+      val counted = statistics.rowCount.filter(_ => bytes <= statistics.sizeInBytes)
+      val rows = counted.fold((bytes / BytesPerRow).max(statistics.rowCount.getOrElse(BigInt(0))))(_.max(0))
       Some(Input(if (rows >= Unbelievable) Unbelievable else rows.toLong, bytes.toLong, joinsAbove))
     }
   }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.{Column, DataFrame, Dataset, Row, SparkSession}
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.functions.{col, from_json}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -34,7 +35,10 @@ private[storage] object DeltaBounds {
   private val known: JavaMap[AnyRef, Map[(String, DataType), Files]] =
     Collections.synchronizedMap(new WeakHashMap[AnyRef, Map[(String, DataType), Files]])
 
-  /** Whole numbers by the codes of keys, or texts; what Delta throws.
+  /** Delta's own switch, for tables whose statistics nobody trusts. */
+  private val SkippingKey = "spark.databricks.delta.stats.skipping"
+
+  /** Whole numbers by the codes of keys, or texts; what Delta throws, once.
     *
     * @param snapshot
     *   Delta's own version of the table
@@ -46,16 +50,21 @@ private[storage] object DeltaBounds {
   def of(snapshot: AnyRef, column: Attribute, mayRun: => Boolean): Option[Files] = {
     def before = Option(known.get(snapshot)).getOrElse(Map.empty)
     val question = (column.name, column.dataType)
-    before.get(question).orElse {
-      inChecksum(snapshot).orElse(if (mayRun) DeltaScan.valueOf(snapshot, "withStats").collect { case log: Dataset[_] => log.toDF() }
-      else None)
-        .map { log =>
+    if (!SQLConf.get.getConfString(SkippingKey, "true").toBoolean) None
+    else
+      before.get(question).orElse {
+        inChecksum(snapshot).orElse(if (mayRun) inLog(snapshot) else None).map { log =>
+          // Where it fails, it would fail for the next plan of the query too.
+          known.put(snapshot, before.updated(question, Map.empty))
           val found = read(snapshot, log, column)
           val _ = known.put(snapshot, before.updated(question, found))
           found
         }
-    }
+      }
   }
+
+  private def inLog(snapshot: AnyRef): Option[DataFrame] =
+    DeltaScan.valueOf(snapshot, "withStats").collect { case log: Dataset[_] => log.toDF() }
 
   private def inChecksum(snapshot: AnyRef): Option[DataFrame] =
     for {
@@ -108,10 +117,14 @@ private[storage] object DeltaBounds {
   private def upper(bound: Any, dataType: DataType): Any = (bound, dataType) match {
     case (micros: Long, TimestampType) => math.min(micros, Long.MaxValue - ZoneMicros) + ZoneMicros
     case (text: UTF8String, _)         =>
-      val begin = UTF8String.fromString(ordered(text))
-      if (begin == text) text else UTF8String.fromBytes(begin.getBytes :+ TextBounds.AfterAll)
+      val begin = ordered(text)
+      if (begin == text.toString) text
+      else UTF8String.fromBytes(UTF8String.fromString(withoutHalf(begin)).getBytes :+ TextBounds.AfterAll)
     case _ => bound
   }
+
+  /** Versions of Delta before 3.3 cut a character beyond 16 bits in half, which Spark then wrote as a question mark. */
+  private def withoutHalf(begin: String): String = begin.stripSuffix("?")
 
   /** The beginning of a text whose characters have one order in bytes and in UTF-16, and stand for themselves: where a value was not UTF-8, or was cut, the
     * statistics have greater ones.

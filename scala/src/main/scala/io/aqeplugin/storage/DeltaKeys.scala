@@ -52,7 +52,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
 
   private def byBounds(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics, files: Int): Option[FileSourceScanExec] = {
     val inFiles = if (isTrusted(keys) && DeltaScan.readsByName(scan)) ParquetKeys.conditions(scan, keys, tables) else Nil
-    val left = withoutKeys(scan, keys, files)
+    val left = if (ParquetKeys.skipsDamage(scan.relation)) Set.empty[Path] else withoutKeys(scan, keys, files)
     Option.when((inFiles.nonEmpty || left.nonEmpty) && !ParquetKeys.skipsDamage(scan.relation)) {
       val listed = scan.selectedPartitions.filePartitionIterator.map { part =>
         PartitionDirectory(part.values, part.files.filterNot(file => left(file.getPath)).toVector)

@@ -22,7 +22,9 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
     try {
       // A stage that is read twice shows its joins twice.
       val lines =
-        collectWithSubqueries(plan) { case node => node.getTagValue(ExplainSection.Lines) }.flatten.flatten.map(_.text).distinct
+        collectWithSubqueries(
+          plan
+        ) { case node => node.getTagValue(ExplainSection.Lines) }.flatten.flatten.map(_.text).filter(_.nonEmpty).distinct
       if (lines.isEmpty) ExplainSection.whyNone(SQLConf.get, foreignIn(plan))
       else (lines ++ ExplainSection.notes(SQLConf.get, lines)).mkString("\n")
     } catch {

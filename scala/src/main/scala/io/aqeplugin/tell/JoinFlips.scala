@@ -1,12 +1,22 @@
 package io.aqeplugin.tell
 
 import io.aqeplugin.decide.{FlipPoints, JoinDecision, Thresholds}
+import io.aqeplugin.metrics.{Faults, Survivable}
 
 /** The flip points of a query's decisions, sought when somebody asks for them: about 1 ms a join in warm code. */
 final class JoinFlips(decisions: Seq[JoinDecision], thresholds: Option[Thresholds]) {
   lazy val all: Seq[JoinFlip] =
-    for (limits <- thresholds.toSeq; decision <- decisions.take(JoinFlips.MaxJoins); point <- FlipPoints.of(decision, limits))
-      yield JoinFlip(decision.facts.joinId, point)
+    try
+      for (limits <- thresholds.toSeq; decision <- decisions.take(JoinFlips.MaxJoins); point <- FlipPoints.of(decision, limits))
+        yield JoinFlip(decision.facts.joinId, point)
+    catch {
+      case Survivable(error) =>
+        Faults.note("flip points", "decisions are shown without them", error)
+        Nil
+    }
+
+  /** Those of other decisions of the query. */
+  def of(others: Seq[JoinDecision]): JoinFlips = new JoinFlips(others, thresholds)
 }
 
 object JoinFlips {

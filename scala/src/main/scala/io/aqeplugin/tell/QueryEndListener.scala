@@ -26,7 +26,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
       if (state.end()) {
         val failed = end.errorMessage.exists(_.nonEmpty)
         val (decided, limits) = (state.decisions, state.conf.map(_.thresholds))
-        val flips = survivably("flip points")(JoinFlips.toRecord(decided, limits, SparkBridge.durationMillis(end)))
+        val flips = JoinFlips.toRecord(decided, limits, SparkBridge.durationMillis(end))
         val late = state.endJoins()
         late.foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         LimitsOfQuery(state).decided.foreach(DecisionLog.record(sparkContext, state, _))
@@ -43,7 +43,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
           failed,
           outcomes,
           flips,
-          new JoinFlips(decided, limits),
+          new JoinFlips(Nil, limits),
           savings
         )
       }

@@ -89,6 +89,7 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
             Some(
               end.copy(
                 outcomes = end.outcomes.filter(o => joins(o.joinId)),
+                flips = end.flips.of(query.decisions.map(_.decision)),
                 savings = end.savings.filter(saving => joins(saving.joinId))
               )
             )

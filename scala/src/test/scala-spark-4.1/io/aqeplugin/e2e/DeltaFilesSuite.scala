@@ -127,6 +127,19 @@ class DeltaFilesSuite extends AnyFunSuite with TableFormats {
     assert(TimeZone.getDefault == zone)
   }
 
+  test("a greatest text that an older Delta has cut within a character") {
+    val word = "concat(lpad(id, 31, '0'), '\ud83d\ude00', id)"
+    delta("whole_words", s"$word AS k, id AS v")
+    dimension("cut_words", word)
+    copied("whole_words", "halved_words")(_.replaceAll("""(\\"maxValues\\":\{\\"k\\":\\"\d{31})[^\\]*""", "$1?\ufffd"))
+    assert(Files.readString(folder.resolve("halved_words/_delta_log/00000000000000000000.json"), UTF_8).contains("999?\ufffd"))
+    withConf("spark.sql.files.openCostInBytes" -> "64m")(assert(files("halved_words", joined("halved_words", "cut_words")) < 10))
+  }
+
+  test("where Delta may not go by its statistics, all files are read") {
+    withConf("spark.databricks.delta.stats.skipping" -> "false")(assert(files("small", joined("small")) == 10))
+  }
+
   test("texts beyond ASCII leave out files where both bounds are in Spark's order") {
     val texts = Seq(
       ("concat('é', printf('%04d', id))", 3),
