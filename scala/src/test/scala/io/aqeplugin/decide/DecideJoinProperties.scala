@@ -251,7 +251,8 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     AqeConf.CostFilterMissNanosPerRow,
     AqeConf.CostRowPipelineNanosPerRow,
     AqeConf.CostScanNanosPerByte,
-    AqeConf.CostJobLaunchNanos
+    AqeConf.CostJobLaunchNanos,
+    AqeConf.CostLookNanosPerJoin
   )
 
   private def times(factor: Double, thresholds: Thresholds): Thresholds =
