@@ -26,8 +26,8 @@ final case class LookFacts(
   *                + joined bytes × 4 × shuffleNanosPerByte + joined rows × (shuffleNanosPerRow + mergeNanosPerRow + log2(rows) × sortNanosPerComparison)) / slots
   * to look      joins × lookNanosPerJoin + jobLaunchNanos
   * }}}
-  * The first is the price of reading all rows, and of moving and sorting them once for every join above. Rows in memory take about 4 times the bytes
-  * that they take in files. Whatever saves something, a filter or a broadcast, costs a launch.
+  * The first is the price of reading all rows, and of moving and sorting them once for every join above. It is assumed that rows take 4 times the bytes in
+  * memory that they take in files. Whatever saves something, a filter or a broadcast, costs a launch.
   */
 object WorthLooking {
   private val MemoryPerFileByte = 4.0
