@@ -11,15 +11,14 @@ distribution. The table is printed, and kept in `--out`. Exit code 1 when rows d
 """
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.file_tables import BUILT, relation, run, settings, unread
+from benchmarks.file_tables import BUILT, relation, run, settings, told, unread
 from benchmarks.intervals import median_interval
 from benchmarks.markdown import median_and_range
 from benchmarks.session import spark_session
@@ -78,13 +77,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with spark_session(settings("aqe-plugin bench-ranges", arguments.out, {}), with_plugin=True) as spark:
         head = ("table, key, ranges", "of the oracle", "seconds, Spark", "seconds, plugin", "ratio", "processor time")
-        print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
-        cells = []
-        for cell in _cells(spark, arguments):
-            cells.append(cell)
-            print(_line(cell), flush=True)
-    (arguments.out / "cells.json").write_text(json.dumps([asdict(cell) for cell in cells], indent=1) + "\n")
-    return int(not all(cell.same for cell in cells))
+        return told(head, _cells(spark, arguments), _line, arguments.out)
 
 
 def _cells(spark: "SparkSession", arguments: argparse.Namespace) -> Iterator[Cell]:

@@ -1,11 +1,12 @@
 """Tables of each format that the benchmarks of files read, and what one run of a query over them took."""
 
+import json
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from benchmarks.processor import processor_seconds
 from benchmarks.session import SessionSettings
@@ -13,6 +14,8 @@ from benchmarks.tables import parquet_once
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+Cell = TypeVar("Cell", bound="Measured")
 
 BUILT = Path(__file__).resolve().parents[2] / ".build"
 
@@ -107,3 +110,23 @@ def measured(spark: "SparkSession", mode: str, action: Callable[[], tuple[object
 def unread(pair: Sequence[Run]) -> int:
     """Rows that the second run did not read and the first did."""
     return pair[0].rows_read - pair[1].rows_read
+
+
+class Measured(Protocol):
+    """A cell of a table: a dataclass, which says whether all of its runs gave the same."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def same(self) -> bool: ...
+
+
+def told(head: Sequence[str], cells: "Iterator[Cell]", line: "Callable[[Cell], str]", out: Path) -> int:
+    """Prints each cell once it is measured, and keeps all in `cells.json`; 0 if the runs of each gave the same."""
+    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
+    measured = []
+    for cell in cells:
+        measured.append(cell)
+        print(line(cell), flush=True)
+    (out / "cells.json").write_text(json.dumps([asdict(cell) for cell in measured], indent=1) + "\n")
+    return int(not all(cell.same for cell in measured))

@@ -8,15 +8,14 @@ slowest, without and with the plugin in turn. The table is printed, and kept in 
 """
 
 import argparse
-import json
 import statistics
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.file_tables import BUILT, relation, run, settings, unread
+from benchmarks.file_tables import BUILT, relation, run, settings, told, unread
 from benchmarks.markdown import median_and_range
 from benchmarks.session import spark_session
 from benchmarks.tables import parquet_once
@@ -58,13 +57,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=BUILT / "bench-files", help="folder of data, event log and result")
     arguments = parser.parse_args()
     with spark_session(settings("aqe-plugin bench-files", arguments.out, _CONFS), with_plugin=True) as spark:
-        print("| table, key | unread | seconds, Spark | seconds, plugin | ratio |\n|---|---|---|---|---|", flush=True)
-        cells = []
-        for cell in _cells(spark, arguments):
-            cells.append(cell)
-            print(_line(cell), flush=True)
-    (arguments.out / "cells.json").write_text(json.dumps([asdict(cell) for cell in cells], indent=1) + "\n")
-    return int(not all(cell.same for cell in cells))
+        head = ("table, key", "unread", "seconds, Spark", "seconds, plugin", "ratio")
+        return told(head, _cells(spark, arguments), _line, arguments.out)
 
 
 def _cells(spark: "SparkSession", arguments: argparse.Namespace) -> Iterator[Cell]:

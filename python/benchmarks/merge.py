@@ -10,16 +10,15 @@ and kept in `--out`. Exit code 1 when the changed tables differ.
 """
 
 import argparse
-import json
 import shutil
 import statistics
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.file_tables import BUILT, Run, measured, settings
+from benchmarks.file_tables import BUILT, Run, measured, settings, told
 from benchmarks.markdown import median_and_range
 from benchmarks.session import spark_session
 from benchmarks.tables import parquet_once
@@ -104,13 +103,7 @@ def main() -> int:
     confs = {"spark.hadoop.parquet.hadoop.vectored.io.enabled": "false"}
     with spark_session(settings("aqe-plugin bench-merge", arguments.out, confs), with_plugin=True) as spark:
         head = ("table", "read, Spark", "read, plugin", "seconds, Spark", "seconds, plugin", "touches none", "share")
-        print(f"| {' | '.join(head)} |\n{'|---' * len(head)}|", flush=True)
-        cells = []
-        for cell in _cells(spark, arguments):
-            cells.append(cell)
-            print(_line(cell), flush=True)
-    (arguments.out / "cells.json").write_text(json.dumps([asdict(cell) for cell in cells], indent=1) + "\n")
-    return int(not all(cell.same for cell in cells))
+        return told(head, _cells(spark, arguments), _line, arguments.out)
 
 
 def _cells(spark: "SparkSession", arguments: argparse.Namespace) -> Iterator[Cell]:

@@ -12,6 +12,9 @@ import io.aqeplugin.decide._
   */
 final case class PassedBy(plan: SparkPlan, read: LookFacts, engine: Option[Engine]) {
 
+  /** What EXPLAIN says of its joins. */
+  val line = new ExplainLine
+
   /** Those of its rows, which are the same in the plans that AQE makes of it. */
   def columns: Seq[ExprId] = plan.output.map(_.exprId)
 

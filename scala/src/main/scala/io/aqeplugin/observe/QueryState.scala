@@ -209,8 +209,8 @@ final class QueryState(val executionId: Long) {
   def isLookedAt: Boolean = looked.get
   def look(): Unit = looked.set(true)
 
-  /** Notes a plan whose joins are not looked at; of its plans after each stage, the first counts. */
-  def passBy(plan: PassedBy): Unit = { val _ = passed.putIfAbsent(plan.columns, plan) }
+  /** Notes a plan whose joins are not looked at, and returns what is kept: of its plans after each stage, the first counts. */
+  def passBy(plan: PassedBy): PassedBy = Option(passed.putIfAbsent(plan.columns, plan)).getOrElse(plan)
 
   /** The decisions of a plan whose joins are not looked at. */
   def decisionsOf(plan: PassedBy): Seq[JoinDecision] =

@@ -46,10 +46,9 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
         } yield PassedBy(plan, read, context.engine)
     passed match {
       case Some(found) => if (!context.pruning.isOwnPlan(plan)) {
-          context.state.passBy(found)
-          val line = context.state.explainLine(s"plan of ${found.columns.mkString(",")}")
-          line.tell(line, isWaiting = false)(context.state.decisionsOf(found).map(ExplainText.line).mkString("\n"))
-          ExplainSection.note(plan, Seq(line))
+          val kept = context.state.passBy(found)
+          kept.line.tell(kept, isWaiting = false)(context.state.decisionsOf(kept).map(ExplainText.line).mkString("\n"))
+          ExplainSection.note(plan, Seq(kept.line))
         }
       case None => context.state.look()
     }

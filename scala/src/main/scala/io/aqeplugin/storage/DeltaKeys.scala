@@ -29,7 +29,9 @@ private[storage] object DeltaKeys extends KeyedFormat {
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec => DeltaScan.selectedFiles(file).flatMap { files =>
-        val narrowed = if (PartitionRange.isPartition(file, keys.column)) byPartition(file, keys) else byBounds(file, keys, tables, files)
+        val narrowed = if (PartitionRange.isPartition(file, keys.column)) byPartition(file, keys)
+        else if (ParquetKeys.skipsDamage(file.relation)) None
+        else byBounds(file, keys, tables, files)
         narrowed.map(UnlistedFiles.counted(file, _))
       }
     case _ => None
@@ -52,8 +54,8 @@ private[storage] object DeltaKeys extends KeyedFormat {
 
   private def byBounds(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics, files: Int): Option[FileSourceScanExec] = {
     val inFiles = if (isTrusted(keys) && DeltaScan.readsByName(scan)) ParquetKeys.conditions(scan, keys, tables) else Nil
-    val left = if (ParquetKeys.skipsDamage(scan.relation)) Set.empty[Path] else withoutKeys(scan, keys, files)
-    Option.when((inFiles.nonEmpty || left.nonEmpty) && !ParquetKeys.skipsDamage(scan.relation)) {
+    val left = withoutKeys(scan, keys, files)
+    Option.when(inFiles.nonEmpty || left.nonEmpty) {
       val listed = scan.selectedPartitions.filePartitionIterator.map { part =>
         PartitionDirectory(part.values, part.files.filterNot(file => left(file.getPath)).toVector)
       }.filter(_.files.nonEmpty).toVector

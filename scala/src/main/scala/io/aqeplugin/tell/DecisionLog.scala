@@ -68,7 +68,6 @@ object DecisionLog {
       failed: Boolean,
       outcomes: Seq[FilterOutcome],
       flips: Seq[JoinFlip],
-      allFlips: JoinFlips,
       savings: Seq[JoinSaving]
   ): Unit = {
     val timeMillis = System.currentTimeMillis()
@@ -76,7 +75,8 @@ object DecisionLog {
     val errors = state.errors.sum() + state.filterFaults
     RecentDecisions.current.end(
       state.executionId,
-      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, errors, outcomes, allFlips, savings)
+      KeptEnd(timeMillis, durationMillis, ruleMillis, failed, errors, outcomes, savings = savings),
+      state.conf.map(_.thresholds)
     )
     val applied = outcomes.count(_.found)
     SparkBridge.post(

@@ -14,9 +14,6 @@ final class JoinFlips(decisions: Seq[JoinDecision], thresholds: Option[Threshold
         Faults.note("flip points", "decisions are shown without them", error)
         Nil
     }
-
-  /** Those of other decisions of the query. */
-  def of(others: Seq[JoinDecision]): JoinFlips = new JoinFlips(others, thresholds)
 }
 
 object JoinFlips {

@@ -25,8 +25,8 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
     try
       if (state.end()) {
         val failed = end.errorMessage.exists(_.nonEmpty)
-        val (decided, limits) = (state.decisions, state.conf.map(_.thresholds))
-        val flips = JoinFlips.toRecord(decided, limits, SparkBridge.durationMillis(end))
+        val decided = state.decisions
+        val flips = JoinFlips.toRecord(decided, state.conf.map(_.thresholds), SparkBridge.durationMillis(end))
         val late = state.endJoins()
         late.foreach(DecisionLog.record(sparkContext, state, state.mode, _))
         LimitsOfQuery(state).decided.foreach(DecisionLog.record(sparkContext, state, _))
@@ -36,16 +36,7 @@ final class QueryEndListener(sparkContext: SparkContext) extends SparkListener {
             .foreach(state.rememberStarted)
         val outcomes = state.filterOutcomes
         val savings = if (failed) Nil else savingsOf(state, outcomes, (decided ++ late.filter(_.buildFilter)).distinctBy(_.facts.joinId))
-        DecisionLog.recordEnd(
-          sparkContext,
-          state,
-          SparkBridge.durationMillis(end),
-          failed,
-          outcomes,
-          flips,
-          new JoinFlips(Nil, limits),
-          savings
-        )
+        DecisionLog.recordEnd(sparkContext, state, SparkBridge.durationMillis(end), failed, outcomes, flips, savings)
       }
     catch {
       case Survivable(error) => Faults.note("end of query", "the query's outcome is not recorded", error)

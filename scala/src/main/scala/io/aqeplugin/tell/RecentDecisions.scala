@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicReference
 import scala.collection.immutable.TreeMap
 
 import io.aqeplugin.conf.{AqeConf, Mode, TrialArm}
-import io.aqeplugin.decide.{JoinDecision, JoinSaving}
+import io.aqeplugin.decide.{JoinDecision, JoinSaving, Thresholds}
 import io.aqeplugin.observe.{Executions, FilterOutcome, PlacedFilter, QueryOrigin, QueryState}
 
 /** One kept decision.
@@ -79,7 +79,7 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
   }
 
   /** Does nothing for a query without a kept decision. */
-  def end(executionId: Long, end: KeptEnd): Unit = {
+  def end(executionId: Long, end: KeptEnd, limits: Option[Thresholds] = None): Unit = {
     val _ = kept.updateAndGet { all =>
       all.get(executionId).fold(all) { query =>
         val joins = query.decisions.iterator.map(_.decision.facts.joinId).toSet
@@ -89,7 +89,7 @@ final class RecentDecisions(maxQueries: Int, maxPerQuery: Int, isRunning: Long =
             Some(
               end.copy(
                 outcomes = end.outcomes.filter(o => joins(o.joinId)),
-                flips = end.flips.of(query.decisions.map(_.decision)),
+                flips = new JoinFlips(query.decisions.map(_.decision), limits),
                 savings = end.savings.filter(saving => joins(saving.joinId))
               )
             )
