@@ -51,7 +51,7 @@ abstract class DriverTable(function: String, rowsAre: String, override val schem
     DriverTable.info(getClass, function, s"() - $rowsAre.", "table_funcs"),
     {
       case Seq()     => DataSourceV2Relation.create(this, None, None)
-      case arguments => throw DriverTable.wrongArgumentCount(function, expected = 0, arguments.size)
+      case arguments => throw DriverTable.wrongArgumentCount(function, expected = "0", arguments.size)
     }
   )
 }
@@ -87,11 +87,11 @@ object DriverTable {
   private[tell] def info(of: Class[_], name: String, usage: String, group: String, arguments: String = ""): ExpressionInfo =
     new ExpressionInfo(of.getName, "", name, s"_FUNC_$usage", arguments, "", "", group, "", "", "scala_udf")
 
-  private[tell] def wrongArgumentCount(function: String, expected: Int, actual: Int): AnalysisException = new AnalysisException(
+  private[tell] def wrongArgumentCount(function: String, expected: String, actual: Int): AnalysisException = new AnalysisException(
     "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
     Map(
       "functionName" -> s"`$function`",
-      "expectedNum" -> expected.toString,
+      "expectedNum" -> expected,
       "actualNum" -> actual.toString,
       "docroot" -> "https://spark.apache.org/docs/latest"
     ),

@@ -1,11 +1,13 @@
 package io.aqeplugin.tell
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.functions.expr
 import org.scalatest.BeforeAndAfterAll
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.decide.{DecideJoin, FactsGen, Strategy, Thresholds}
+import io.aqeplugin.decide.{DecideJoin, FactsGen, FlipPoints, Strategy, Thresholds}
 import io.aqeplugin.e2e.NeedsSession
 
 class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll with NeedsSession {
@@ -25,10 +27,11 @@ class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll with Nee
 
   private val facts = Json.render(DecisionJson.Facts.write(FactsGen.Typical))
 
-  private def call(factsText: String, thresholdsText: String): Option[String] = {
+  private def call(factsText: String, thresholdsText: String, flips: String = ""): Option[String] = {
     val session = spark
     import session.implicits._
-    val answer = Seq((Option(factsText), Option(thresholdsText))).toDF("facts", "thresholds").select(expr("aqe_decide(facts, thresholds)"))
+    val answer =
+      Seq((Option(factsText), Option(thresholdsText))).toDF("facts", "thresholds").select(expr(s"aqe_decide(facts, thresholds$flips)"))
     Option(answer.head().getString(0))
   }
 
@@ -46,6 +49,18 @@ class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll with Nee
     val decision =
       call(facts, """{"broadcast.maxMemoryBytes": "1m"}""").flatMap(text => DecisionJson.parse(text).toOption)
     assert(decision.map(_.choice).contains(Strategy.ShuffledHash))
+  }
+
+  test("flip points come when they are asked for, those of the decision under these thresholds") {
+    val thresholds = """{"broadcast.maxMemoryBytes": "1m"}"""
+    def flips(asked: String): Option[Seq[String]] =
+      call(facts, thresholds, asked).flatMap(text => Json.parseObject(text).toOption).flatMap(node => Option(node.get("flips")))
+        .map(_.elements.asScala.map(_.get("fact").asText).toSeq)
+    val limits = Json.parseObject(thresholds).flatMap(ThresholdsJson.read).fold(fail(_), identity)
+    val expected = FlipPoints.of(DecideJoin.decide(FactsGen.Typical, limits), limits).map(_.input.name)
+    assert(expected.nonEmpty)
+    assert(flips(", true").contains(expected))
+    assert(flips(", false").isEmpty && flips("").isEmpty)
   }
 
   test("a null argument gives null") {
@@ -66,9 +81,9 @@ class AqeDecideFunctionSuite extends AnyFunSuite with BeforeAndAfterAll with Nee
     assert(refusal(facts, """{"filter.maxPasRate": 0.5}""").contains("aqe_decide: thresholds: filter.maxPasRate: no such threshold"))
   }
 
-  test("aqe_decide requires two arguments") {
+  test("aqe_decide requires two or three arguments") {
     val error = intercept[AnalysisException](spark.sql("SELECT aqe_decide('{}')"))
-    assert(error.getMessage.contains("`aqe_decide` requires 2 parameters but the actual number is 1"))
+    assert(error.getMessage.contains("`aqe_decide` requires 2 or 3 parameters but the actual number is 1"))
   }
 
   test("aqe_decide accepts literals") {
