@@ -9,8 +9,10 @@ import io.aqeplugin.decide._
   *
   * @param read
   *   what the plan reads
+  * @param reason
+  *   why that is not worth a look
   */
-final case class PassedBy(plan: SparkPlan, read: LookFacts, engine: Option[Engine]) {
+final case class PassedBy(plan: SparkPlan, read: LookFacts, reason: Reason, engine: Option[Engine]) {
 
   /** What EXPLAIN says of its joins. */
   val line = new ExplainLine

@@ -3,17 +3,18 @@ package io.aqeplugin.observe
 import io.aqeplugin.conf.{Mode, TrialArm}
 import io.aqeplugin.decide.{ClusterFacts, Thresholds}
 
-/** The cluster as it was when a query first needed to know it: a query without joins and limits asks for no executors. */
-final class ClusterSeen(read: => ClusterFacts) {
+/** The cluster as it was when a query first needed to know it: a query that can win little asks for no executors. */
+final class ClusterSeen(read: => ClusterFacts, running: => Int = 0) {
   lazy val facts: ClusterFacts = read
+
+  /** Tasks of other queries that ran then. */
+  lazy val busySlots: Int = running
 }
 
 /** The settings and the origin of one query, read when it is first planned and kept until it ends.
   *
   * @param arm
   *   the query's arm; none without a canary
-  * @param busySlots
-  *   tasks of other queries that ran when this one was first planned
   * @param engine
   *   the engine that carries the query out after the plugin has seen its plans; none if Spark does
   */
@@ -25,6 +26,5 @@ final case class QueryConf(
     origin: QueryOrigin,
     arm: Option[TrialArm],
     plans: QueryPlans = QueryPlans.None,
-    busySlots: Int = 0,
     engine: Option[Engine] = None
 )

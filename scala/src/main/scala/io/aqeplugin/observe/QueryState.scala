@@ -213,7 +213,7 @@ final class QueryState(val executionId: Long) {
   def passBy(plan: PassedBy): PassedBy = Option(passed.putIfAbsent(plan.columns, plan)).getOrElse(plan)
 
   /** The decisions of a plan whose joins are not looked at. */
-  def decisionsOf(plan: PassedBy): Seq[JoinDecision] =
+  private def decisionsOf(plan: PassedBy): Seq[JoinDecision] =
     conf.toSeq.flatMap(known => plan.facts(nameOf).map(DecideJoin.decide(_, known.thresholds)))
 
   /** Leaves the joins alone that were never looked at. */

@@ -48,8 +48,11 @@ object QuickLook {
     }
 
   /** Spark reads no less than the cost of opening a file by one task, unless files are smaller. */
-  private def tasksAtOnce(mostBytes: Long, slots: Int): Int =
-    math.min(slots.toLong, 1 + mostBytes / math.max(1L, SQLConf.get.filesOpenCostInBytes)).toInt
+  private def tasksAtOnce(mostBytes: Long, slots: => Int): Int = {
+    val tasks = 1 + mostBytes / math.max(1L, SQLConf.get.filesOpenCostInBytes)
+    // Executors are asked for their slots.
+    if (tasks == 1) 1 else math.min(slots.toLong, tasks).toInt
+  }
 
   private final case class Input(rows: Long, bytes: Long, joinsAbove: Int, joins: Int = 0)
 

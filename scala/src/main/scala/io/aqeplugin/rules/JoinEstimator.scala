@@ -270,7 +270,7 @@ private[rules] final class JoinEstimator(
       buildScanBytes = rounded(buildScanBytes),
       buildTasks = tasks(estimates.widestScanBytes(join.child(estimate.buildSide))),
       shufflePartitions = SQLConf.get.numShufflePartitions,
-      otherRunnableTasks = (if (others > 0) tasks(others) else 0) + context.busySlots,
+      otherRunnableTasks = (if (others > 0) tasks(others) else 0) + context.cluster.busySlots,
       heldMillis = math.max(waits.ofAll(site.targets.map(_.node)), millisBelow(site)),
       reduced = below.map { case (join, side, site) => unweighed(join, side, site) },
       buildStages = StagesBelow.inSequence(join.child(estimate.buildSide))

@@ -24,7 +24,6 @@ final case class RuleContext(
     cluster: ClusterSeen,
     pruning: PruningBuilds = PruningBuilds.None,
     plans: QueryPlans = QueryPlans.None,
-    busySlots: Int = 0,
     engine: Option[Engine] = None
 ) {
 
@@ -116,13 +115,12 @@ object RuleContext {
     val conf = QueryConf(
       mode,
       thresholds,
-      new ClusterSeen(ClusterSize.of(sparkContext)),
+      new ClusterSeen(ClusterSize.of(sparkContext), SparkBridge.runningTasks(sparkContext).getOrElse(0)),
       pruning,
       QueryOrigin.of(session, sparkContext),
       SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap),
       // The joins that pruning plans a second time are left alone in one plan, so an equal join of another plan is not the same.
       execution.fold(QueryPlans.None)(QueryPlans.of(_)).copy(haveJoinsAlike = pruning.queries.isEmpty),
-      SparkBridge.runningTasks(sparkContext).getOrElse(0),
       engine
     )
     of(sparkContext, state, state.confOnce(conf))
@@ -141,7 +139,7 @@ object RuleContext {
   }
 
   private def of(sparkContext: SparkContext, state: QueryState, conf: QueryConf): RuleContext =
-    RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning, conf.plans, conf.busySlots, conf.engine)
+    RuleContext(sparkContext, state, conf.mode, conf.thresholds, conf.cluster, conf.pruning, conf.plans, conf.engine)
 
   /** None for the SQL command EXPLAIN, which is an execution of its own and does not run the query that it plans. */
   private[rules] def executionId(sparkContext: SparkContext): Option[Long] =

@@ -42,12 +42,12 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
         for {
           logical <- plan.logicalLink
           read <- QuickLook.of(logical, context.cluster.facts.slots)
-          _ <- WorthLooking.refused(read, context.thresholds)
-        } yield PassedBy(plan, read, context.engine)
+          reason <- WorthLooking.refused(read, context.thresholds)
+        } yield PassedBy(plan, read, reason, context.engine)
     passed match {
       case Some(found) => if (!context.pruning.isOwnPlan(plan)) {
           val kept = context.state.passBy(found)
-          kept.line.tell(kept, isWaiting = false)(context.state.decisionsOf(kept).map(ExplainText.line).mkString("\n"))
+          kept.line.tell(kept, isWaiting = false)(ExplainText.passedBy(kept.read.joins, kept.reason))
           ExplainSection.note(plan, Seq(kept.line))
         }
       case None => context.state.look()

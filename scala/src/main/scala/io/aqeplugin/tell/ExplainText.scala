@@ -37,6 +37,11 @@ object ExplainText {
     s"${decision.facts.joinId}: not decided yet, the ${decision.facts.buildSide.name} side is the build side; " +
       s"the probe side ${if (waits) "waits for it" else "does not wait"} (${reason(decision.reason)})"
 
+  /** The line of a plan whose joins are not looked at: short, as writing lines for each would take of the query's own time. */
+  def passedBy(joins: Int, why: Reason): String =
+    s"Spark's plan, ${if (joins == 1) "one join" else s"$joins joins"} not looked at (${why.code.name}: ${why.confKey}); " +
+      "aqe_decisions() has each"
+
   /** The text after a filter's name in a plan. */
   def short(decision: JoinDecision): String =
     s"${decision.choice.name}, ${decision.filterReason.code.name}, expected to pass ${percent(decision.passRate)}"

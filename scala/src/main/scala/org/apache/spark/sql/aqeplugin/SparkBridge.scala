@@ -119,6 +119,15 @@ object SparkBridge {
     Option(stage.taskSet.properties).flatMap(properties => Option(properties.getProperty(SparkContext.SPARK_JOB_TAGS)))
       .exists(_.split(SparkContext.SPARK_JOB_TAGS_SEP).contains(tag))
 
+  /** What a session sets of the keys with a prefix, in capital or small letters. It leaves all other keys alone, which are many. */
+  def valuesUnder(conf: SQLConf, prefix: String): Map[String, String] = {
+    val found = Map.newBuilder[String, String]
+    conf.settings.synchronized(conf.settings.forEach { (key, value) =>
+      if (key.regionMatches(true, 0, prefix, 0, prefix.length)) found += key -> value
+    })
+    found.result()
+  }
+
   /** Changes the conf of a running context. Sessions that start later see the change; values that were read before do not change. */
   def setConf(sparkContext: SparkContext, key: String, value: String): Unit = {
     val _ = sparkContext.conf.set(key, value)
