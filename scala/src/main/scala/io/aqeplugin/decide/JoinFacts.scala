@@ -273,6 +273,12 @@ final case class JoinFacts(
   /** The method of Spark's plan of a query without filters. */
   def methodWithoutFilters: Method = if (smallByFilters) Method.SortMerge else sparkMethod
 
+  /** Whether the probe side waited for a build side that Spark broadcasts once it has seen its size. By itself Spark does not wait, so the
+    * probe side would have been shuffled by then.
+    */
+  def sparesShuffle: Boolean =
+    methodWithoutFilters == Method.Broadcast && !build.alreadyBroadcast && !probe.started && !orderUsed && waiting.exists(_.waits)
+
   /** Whether the probe side's scan cannot start before the build side has finished, whatever is decided, as below a broadcast join. */
   def probeWaitsAnyway: Boolean = sparkStrategy == Strategy.Broadcast && probe.exchanges == 0
 

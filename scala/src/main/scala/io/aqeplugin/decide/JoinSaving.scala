@@ -40,7 +40,7 @@ object JoinSaving {
   ): Option[JoinSaving] = {
     val facts = decision.facts
     val spark = JoinOption(facts.methodWithoutFilters, withFilter = false)
-    if (ran == spark && !sparesShuffle(facts)) None
+    if (ran == spark && !facts.sparesShuffle) None
     else {
       val passRate = if (ran.withFilter) rows.fold(decision.passRate)(_.share) else decision.passRate
       val removed = if (ran.withFilter) 1 - passRate else 0.0
@@ -70,15 +70,8 @@ object JoinSaving {
     }
   }
 
-  /** Whether the probe side waited for a build side that Spark broadcasts once it has seen its size. By itself Spark does not wait, so the
-    * probe side would have been shuffled by then.
-    */
-  private def sparesShuffle(facts: JoinFacts): Boolean =
-    facts.methodWithoutFilters == Method.Broadcast && !facts.build.alreadyBroadcast && !facts.probe.started && !facts.orderUsed &&
-      facts.waiting.exists(_.waits)
-
   private def withoutWait(facts: JoinFacts): JoinFacts =
-    if (sparesShuffle(facts)) facts.copy(probe = facts.probe.copy(exchanges = facts.probe.exchanges + 1)) else facts
+    if (facts.sparesShuffle) facts.copy(probe = facts.probe.copy(exchanges = facts.probe.exchanges + 1)) else facts
 
   private def reaching(facts: JoinFacts, scanRows: Long): JoinFacts =
     facts.copy(probe = facts.probe.scaled(scanRows.toDouble / facts.probe.scanRows))
@@ -93,7 +86,7 @@ object JoinSaving {
     val own = bytes(probe.rows, probe.rowBytes)
     val shuffles = math.max(0, probe.exchanges - below.size)
     val isNew =
-      ran.method == Method.Broadcast && !facts.orderUsed && (facts.methodWithoutFilters != Method.Broadcast || sparesShuffle(facts))
+      ran.method == Method.Broadcast && !facts.orderUsed && (facts.methodWithoutFilters != Method.Broadcast || facts.sparesShuffle)
     val avoided = if (isNew && shuffles > 0) own else 0.0
     val spared = probe.path.collectFirst { case step: PathStep.Shared => step.share.max(0.0).min(1.0) }.getOrElse(1.0)
     compressedShare(facts.build) * (avoided * spared + (shuffles * own - avoided + below.sum) * removed)

@@ -87,9 +87,12 @@ final case class JoinWait(
   def release(wait: WaitDecision, reason: Reason, nowNanos: Long): JoinWait =
     copy(ended = Some(Released(wait.copy(waits = false, reason = reason, outcome = Some(released(nowNanos))))))
 
-  /** A shuffled hash join without a filter would have been chosen without a wait. */
-  private def needsWait(decision: JoinDecision): Boolean =
-    decision.buildFilter || decision.method.exists(method => method != decision.facts.sparkMethod && method != Method.ShuffledHash)
+  /** A shuffled hash join without a filter would have been chosen without a wait, and Spark's broadcast only after the probe side was shuffled. */
+  private def needsWait(decision: JoinDecision): Boolean = {
+    val method = decision.method.getOrElse(decision.facts.sparkMethod)
+    decision.buildFilter || method == Method.Broadcast && decision.facts.sparesShuffle ||
+    method != decision.facts.sparkMethod && method != Method.ShuffledHash
+  }
 
   private def released(nowNanos: Long): WaitOutcome = WaitOutcome(WaitEnd.Released, waitedMillis(nowNanos))
 }

@@ -26,11 +26,13 @@ object QuickLook {
     *
     * @param slots
     *   tasks that can run at once
+    * @param sizeOf
+    *   the size of a leaf, see [[QuickLook.sizeOf]]
     */
-  def of(plan: LogicalPlan, slots: => Int): Option[LookFacts] =
+  def of(plan: LogicalPlan, slots: => Int, sizeOf: LogicalPlan => Option[Size] = sizeOf): Option[LookFacts] =
     if (plan.containsAnyPattern(WithoutBound: _*)) None
     else {
-      val inputs = inputsOf(plan, joinsAbove = 0)
+      val inputs = inputsOf(plan, joinsAbove = 0, sizeOf)
       if (inputs.exists(_.isEmpty)) None
       else {
         val known = inputs.flatten
@@ -54,16 +56,21 @@ object QuickLook {
     if (tasks == 1) 1 else math.min(slots.toLong, tasks).toInt
   }
 
+  /** What a leaf of a plan gives. */
+  final case class Size(rows: Long, bytes: Long)
+
   private final case class Input(rows: Long, bytes: Long, joinsAbove: Int, joins: Int = 0)
 
-  private def inputsOf(plan: LogicalPlan, joinsAbove: Int): Seq[Option[Input]] = plan match {
+  private def inputsOf(plan: LogicalPlan, joinsAbove: Int, sizeOf: LogicalPlan => Option[Size]): Seq[Option[Input]] = plan match {
     // Rows of a product are as many as it likes.
     case join: Join if ExtractEquiJoinKeys.unapply(join).isEmpty => Seq(None)
     case join: Join                                              =>
-      Some(Input(0, 0, joinsAbove, joins = 1)) +: join.children.flatMap(inputsOf(_, joinsAbove + 1))
-    case leaf if leaf.children.isEmpty => Seq(if (joinsAbove == 0) Some(Input(0, 0, 0)) else ofLeaf(leaf, joinsAbove))
-    case other if isPlain(other) => other.children.flatMap(inputsOf(_, if (joinsAbove > 0 && moves(other)) joinsAbove + 1 else joinsAbove))
-    case _                       => Seq(None)
+      Some(Input(0, 0, joinsAbove, joins = 1)) +: join.children.flatMap(inputsOf(_, joinsAbove + 1, sizeOf))
+    case leaf if leaf.children.isEmpty =>
+      Seq(if (joinsAbove == 0) Some(Input(0, 0, 0)) else sizeOf(leaf).map(size => Input(size.rows, size.bytes, joinsAbove)))
+    case other if isPlain(other) =>
+      other.children.flatMap(inputsOf(_, if (joinsAbove > 0 && moves(other)) joinsAbove + 1 else joinsAbove, sizeOf))
+    case _ => Seq(None)
   }
 
   /** Whether an operator gives no more rows than it gets. */
@@ -79,7 +86,14 @@ object QuickLook {
     case _                                                                          => false
   }
 
-  private def ofLeaf(leaf: LogicalPlan, joinsAbove: Int): Option[Input] = {
+  /** Whether the size of a leaf stays what it is. */
+  def isSettled(leaf: LogicalPlan): Boolean = leaf match {
+    case stage: LogicalQueryStage => stage.isMaterialized
+    case _                        => true
+  }
+
+  /** The size of a table or a stage; none if it is not known. */
+  def sizeOf(leaf: LogicalPlan): Option[Size] = {
     val statistics = leaf.stats
     val bytes = leaf match {
       // What the catalog says may be old.
@@ -95,7 +109,7 @@ object QuickLook {
     else {
       val counted = statistics.rowCount.filter(_ => bytes <= statistics.sizeInBytes)
       val rows = counted.fold((bytes / BytesPerRow).max(statistics.rowCount.getOrElse(BigInt(0))))(_.max(0))
-      Some(Input(if (rows >= Unbelievable) Unbelievable else rows.toLong, bytes.toLong, joinsAbove))
+      Some(Size(if (rows >= Unbelievable) Unbelievable else rows.toLong, bytes.toLong))
     }
   }
 

@@ -52,6 +52,8 @@ final case class FilterTarget(
   /** The exchanges among the operators above, starting with that of the node's own stage. */
   lazy val exchanges: Seq[Exchange] = above.collect { case exchange: Exchange => exchange }
 
+  private[place] lazy val isBelowUnion: Boolean = above.exists(_.isInstanceOf[UnionExec])
+
   /** Whether a filter checks every row. One that pauses goes by the rows before, and a task that runs again may get them in another order:
     * of that, Spark's checksums of shuffles would see a difference.
     */
@@ -191,9 +193,12 @@ object FilterTargets {
   })
 
   /** One scan for each input of a union. Scans that meet at a join hold equal keys there, so the first stands for all of them. */
-  def ofUnion(targets: Seq[FilterTarget]): Seq[FilterTarget] = targets.foldLeft(Vector.empty[FilterTarget]) { (kept, next) =>
-    if (kept.forall(lowestAbove(_, next).exists(_.isInstanceOf[UnionExec]))) kept :+ next else kept
-  }
+  def ofUnion(targets: Seq[FilterTarget]): Seq[FilterTarget] =
+    if (!targets.exists(_.isBelowUnion)) targets.take(1)
+    else
+      targets.foldLeft(Vector.empty[FilterTarget]) { (kept, next) =>
+        if (kept.forall(lowestAbove(_, next).exists(_.isInstanceOf[UnionExec]))) kept :+ next else kept
+      }
 
   private def lowestAbove(one: FilterTarget, other: FilterTarget): Option[SparkPlan] =
     one.above.find(operator => other.above.exists(_ eq operator))

@@ -48,8 +48,8 @@ private[place] object Repeatable {
     case reused: ReusedExchangeExec      => everywhere(reused.child)(holds)
     case filtered: RuntimeFilterExec     => everywhere(filtered.child)(holds)
     case sketched: KeySketchExec         => everywhere(sketched.child)(holds)
-    case adaptive: AdaptiveSparkPlanExec => everywhere(adaptive.executedPlan)(holds)
-    case cached: InMemoryTableScanExec   => everywhere(cached.relation.cachedPlan)(holds)
+    case adaptive: AdaptiveSparkPlanExec => everywhere(StagePlan.ofSpark(adaptive.executedPlan))(holds)
+    case cached: InMemoryTableScanExec   => everywhere(StagePlan.ofSpark(cached.relation.cachedPlan))(holds)
     case other                           => holds(other) && other.children.forall(everywhere(_)(holds))
   }
 

@@ -9,14 +9,22 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange,
 import org.apache.spark.sql.execution.joins._
 
 import io.aqeplugin.decide.PathStep
-import io.aqeplugin.observe.{KeyTypes, Same, SizeEstimator, StartedFilters}
+import io.aqeplugin.observe.{ByIdentity, KeyTypes, SizeEstimator, StartedFilters}
 import io.aqeplugin.place.FilterTarget
 
 /** What lies between a join and the scans that its keys reach. */
 private[rules] final class ProbePath(join: SparkPlan, targets: Seq[FilterTarget], estimates: SizeEstimator) {
 
-  private val passed =
-    targets.flatMap(target => target.above.reverse.zip(target.above.reverse.drop(1) :+ target.node)).distinctBy(step => Same(step._2))
+  /** Each operator from the join down, with the one below it. Those above a scan are looked at from the scan up, until one is known: so are then all
+    * above it.
+    */
+  private val passed: Seq[(SparkPlan, SparkPlan)] = {
+    val known = ByIdentity.empty[SparkPlan, Unit]
+    targets.flatMap { target =>
+      val up = target.above.iterator.zip(Iterator(target.node) ++ target.above.iterator)
+      up.takeWhile { case (_, child) => known.put(child, ()).isEmpty }.toList.reverse
+    }
+  }
 
   private val own: Seq[SparkPlan] = targets.flatMap(target => ProbePath.ownOf(join, target.above.reverse))
 

@@ -1,12 +1,13 @@
 package io.aqeplugin.rules
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 
 import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.WorthLooking
-import io.aqeplugin.observe.{PassedBy, QuickLook, RowCheck}
+import io.aqeplugin.observe.{PassedBy, QueryState, QuickLook, RowCheck, Same}
 import io.aqeplugin.place.PlaceFilters
 import io.aqeplugin.tell.{ExplainSection, ExplainText}
 
@@ -41,7 +42,7 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
       else
         for {
           logical <- plan.logicalLink
-          read <- QuickLook.of(logical, context.cluster.facts.slots)
+          read <- QuickLook.of(logical, context.cluster.facts.slots, sizeOf(_, context.state))
           reason <- WorthLooking.refused(read, context.thresholds)
         } yield PassedBy(plan, read, reason, context.engine)
     passed match {
@@ -54,6 +55,10 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
     }
     passed.isEmpty
   }
+
+  /** AQE plans anew after each stage, mostly with the same leaves. */
+  private def sizeOf(leaf: LogicalPlan, state: QueryState): Option[QuickLook.Size] =
+    if (QuickLook.isSettled(leaf)) state.once(Same(leaf))(QuickLook.sizeOf(leaf)) else QuickLook.sizeOf(leaf)
 
   private def looked(plan: SparkPlan, context: RuleContext): SparkPlan = {
     val stripped = PlaceFilters.strip(plan)

@@ -9,7 +9,7 @@ import org.apache.spark.sql.internal.SQLConf
 import io.aqeplugin.conf.{AqeConf, Mode, SessionConf}
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.metrics.{Faults, Survivable}
-import io.aqeplugin.observe.{ExplainLine, ForeignNodes}
+import io.aqeplugin.observe.{Engines, ExplainLine, ForeignNodes}
 
 /** The plugin's section of EXPLAIN: a line for each join of the plan, with or without a filter. Spark's own join nodes have no place for a
   * text (SPARK-47289 made one below the plan).
@@ -22,9 +22,7 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
     try {
       // A stage that is read twice shows its joins twice.
       val lines =
-        collectWithSubqueries(
-          plan
-        ) { case node => node.getTagValue(ExplainSection.Lines) }.flatten.flatten.map(_.text).filter(_.nonEmpty).distinct
+        collectWithSubqueries(plan) { case node => ExplainSection.linesOf(node) }.flatten.map(_.text).filter(_.nonEmpty).distinct
       if (lines.isEmpty) ExplainSection.whyNone(SQLConf.get, foreignIn(plan))
       else (lines ++ ExplainSection.notes(SQLConf.get, lines)).mkString("\n")
     } catch {
@@ -34,7 +32,7 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
     }
 
   private def foreignIn(plan: SparkPlan): Option[String] =
-    collectFirst(plan) { case node if ForeignNodes.isOne(node) => node.getClass.getName }
+    collectFirst(plan) { case node if ForeignNodes.isOne(node) && !Engines.of(node).exists(_.isOn(SQLConf.get)) => node.getClass.getName }
 }
 
 object ExplainSection {
@@ -59,6 +57,10 @@ object ExplainSection {
   }
 
   private val Lines = TreeNodeTag[Seq[ExplainLine]]("io.aqeplugin.decision")
+
+  /** An engine may have its own operator in place of the one that was noted. */
+  private def linesOf(node: SparkPlan): Seq[ExplainLine] =
+    node.getTagValue(Lines).orElse(Engines.of(node).flatMap(_.original(node)).flatMap(_.getTagValue(Lines))).getOrElse(Nil)
 
   /** Sets the lines of a node: a join that is decided for its equalities and for a range has one for each. */
   def note(join: SparkPlan, lines: Seq[ExplainLine]): Unit = join.setTagValue(Lines, lines)

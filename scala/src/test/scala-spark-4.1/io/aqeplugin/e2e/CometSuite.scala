@@ -212,6 +212,21 @@ class CometSuite extends AnyFunSuite with CometSession {
     assert(result.decided.map(_.decision.path("facts").path("engine").asText) == Seq("Comet"), result.decided)
   }
 
+  test("EXPLAIN does not call Comet foreign where a plan has no join to decide") {
+    val explained = spark.sql("EXPLAIN SELECT count(v) FROM fact WHERE k < 5").head().getString(0)
+    assert(explained.contains(Operators.split('.').last.capitalize), explained)
+    assert(!explained.contains("FOREIGN_NODE"), explained)
+  }
+
+  test("EXPLAIN has a line for each join that Comet carries out") {
+    for (query <- Queries.map(_._2) :+ "SELECT count(v) FROM fact JOIN dim ON upper(name) = upper(dname) WHERE kind < 3") {
+      val said = spark.sql(s"EXPLAIN $query").head().getString(0).linesIterator.toSeq
+      val joins = said.count(_.contains("Join"))
+      val lines = said.count(line => line.contains("Spark: ") || line.contains("not decided yet"))
+      assert(joins == 0 || lines > 0, said.mkString("\n"))
+    }
+  }
+
   test("Comet off and on between queries of one session") {
     for (on <- Seq("true", "false", "true"))
       withConf("spark.comet.enabled" -> on) {
@@ -225,7 +240,8 @@ class CometSuite extends AnyFunSuite with CometSession {
     spark.sql("CACHE TABLE kept AS SELECT dk, kind FROM dim")
     spark.sql("CACHE TABLE facts AS SELECT k, v FROM fact")
     try {
-      val _ = sameRows(spark.sql("SELECT v FROM fact JOIN kept ON k = dk WHERE kind < 3"))
+      val ofKept = sameRows(spark.sql("SELECT v FROM fact JOIN kept ON k = dk WHERE kind < 3"))
+      assert(outcomes(ofKept).exists(one => one.get("rowsOut").asLong < one.get("rowsIn").asLong / 2), ofKept.decided)
       val result = sameRows(spark.sql("SELECT v FROM facts JOIN dim ON k = dk WHERE kind < 3"))
       assert(outcomes(result).exists(one => one.get("rowsOut").asLong < one.get("rowsIn").asLong / 2), result.ended)
     } finally Seq("kept", "facts").foreach(table => spark.sql(s"UNCACHE TABLE $table"))

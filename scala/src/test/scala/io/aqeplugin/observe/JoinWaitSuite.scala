@@ -108,4 +108,15 @@ class JoinWaitSuite extends AnyFunSuite {
     )
     ends.foreach { case (option, end) => assert(end.contains(if (used(option)) WaitEnd.Used else WaitEnd.Unused), option) }
   }
+
+  test("a wait for what Spark broadcasts later spared the shuffle of the probe side, unless it was a broadcast's stage") {
+    def endOf(alreadyBroadcast: Boolean): Option[WaitEnd] = {
+      val typical = estimate(waits)
+      val facts = typical.copy(sparkStrategy = Strategy.Broadcast, build = typical.build.copy(alreadyBroadcast = alreadyBroadcast))
+      val decision = DecideJoin.decide(facts, Thresholds.Default).copy(choice = Strategy.Broadcast, buildFilter = false)
+      begun.inDecision(decision, nowNanos = 7000000L).facts.waiting.flatMap(_.outcome).map(_.end)
+    }
+    assert(endOf(alreadyBroadcast = false).contains(WaitEnd.Used))
+    assert(endOf(alreadyBroadcast = true).contains(WaitEnd.Unused))
+  }
 }
