@@ -75,8 +75,8 @@ class Comparison(Shown):
         rows: whether they are equal, and how that is known.
         off_seconds: of each run with the mode ``off``; empty where the rows differ, as is ``apply_seconds``.
         apply_seconds: of each run with the mode ``apply``, in the same pairs.
-        off_processor_seconds: of the tasks of each run, on all cores; empty where the session does not tell them, as
-            is ``apply_processor_seconds``.
+        off_processor_seconds: of the tasks of each run, on all cores; empty where the session does not tell them or an
+            engine works beside them, as is ``apply_processor_seconds``.
         queries: what was decided in the last of these.
         applied: in words, the limits and inferred predicates that were applied.
         remarks: what is to be known of the comparison, in sentences.
@@ -148,6 +148,9 @@ class Comparison(Shown):
         return Table(heading, ROW_COLUMNS, rows, notes)
 
 
+_CACHE = ("It reads a cache, which neither side computes.",)
+
+
 def compare(query: ComparedQuery, runs: int, progress: Callable[[str], object]) -> Comparison:
     """Runs ``query`` once on each side for its rows, which warms up, then ``runs`` times in turn for its seconds.
 
@@ -170,7 +173,7 @@ def compare(query: ComparedQuery, runs: int, progress: Callable[[str], object]) 
         rows = RowsCompared("failed", f"and not without it: {first_line(error)}", off.rows)
     else:
         rows = compare_rows(query, off, apply)
-    remarks = ("It reads a cache, which neither side computes.",) if query.shape.reads_cache else ()
+    remarks = _CACHE if query.shape.reads_cache else ()
     report = "" if rows.verdict == "equal" else _report(query, rows)
     if rows.verdict in ("differ", "failed"):
         return Comparison(rows, remarks=remarks, report=report)
@@ -183,6 +186,13 @@ def compare(query: ComparedQuery, runs: int, progress: Callable[[str], object]) 
             taken = query.processor_seconds()
             processor[side] += [] if taken is None else [taken]
     off_seconds, apply_seconds = (tuple(seconds[side]) for side in SIDES)
+    decided = query.decided()
+    engines = {join.decision.facts.engine for story in decided for join in story.joins} - {None}
+    if engines:
+        processor = {side: [] for side in SIDES}
+        remarks += tuple(
+            f"{engine} works outside of Spark's tasks, so there are no processor times." for engine in engines
+        )
     off_processor, apply_processor = (tuple(processor[side]) for side in SIDES)
     return Comparison(
         rows,
@@ -190,7 +200,7 @@ def compare(query: ComparedQuery, runs: int, progress: Callable[[str], object]) 
         apply_seconds,
         off_processor,
         apply_processor,
-        query.decided(),
+        decided,
         query.applied(),
         remarks,
         report,

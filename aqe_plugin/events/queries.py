@@ -61,6 +61,12 @@ class JoinStory:
         return wait.waited_millis or 0.0
 
     @property
+    def spares_shuffle(self) -> bool:
+        """Whether a wait let Spark's broadcast begin before the probe side was shuffled."""
+        facts, shuffled = self.decision.facts, self.saving.shuffle_bytes if self.saving is not None else None
+        return facts.spark_strategy == "broadcast" and not facts.small_by_filters and bool(shuffled and shuffled > 0)
+
+    @property
     def worked(self) -> tuple[FilterOutcome, ...]:
         """The outcomes of the filters that checked rows, or could have."""
         return tuple(outcome for outcome in self.outcomes if outcome.kind not in FILTERS_WITHOUT_EFFECT)

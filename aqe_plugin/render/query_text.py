@@ -158,8 +158,10 @@ def _choice_cell(join: JoinStory, query: QueryStory) -> Segments:
     if forced := _forced_by(decision, query):
         cell.append((f"\n{visible(forced)}", "yellow"))
     shuffled = join.saving.shuffle_bytes if join.saving is not None else None
-    if decision.facts.spark_strategy == "broadcast" and shuffled is not None and shuffled > 0:
-        cell.append((f"\n{_SMALL_BY_FILTERS if decision.facts.small_by_filters else _SHUFFLED_FIRST}", ""))
+    if join.spares_shuffle:
+        cell.append((f"\n{_SHUFFLED_FIRST}", ""))
+    elif decision.facts.small_by_filters and decision.facts.spark_strategy == "broadcast" and (shuffled or 0) > 0:
+        cell.append((f"\n{_SMALL_BY_FILTERS}", ""))
     if price := describe_price(decision):
         cell.append((f"\n{price}", ""))
     cell.extend((f"\n{visible(option)}", "dim") for option in options_not_taken(decision))

@@ -132,7 +132,9 @@ def _why(join: JoinStory, query: QueryStory) -> str:
     reasons = [] if plain_choice == of_spark and decision.build_filter else [decision.reason]
     if plain_choice == of_spark and decision.choice != "leave_to_spark" and not decision.build_filter:
         reasons = [decision.filter_reason]
-    words = [reason_words(reason) for reason in reasons]
+    words = ["broadcast before the probe side is shuffled"] if join.spares_shuffle else []
+    if not words or decision.build_filter:
+        words.extend(reason_words(reason) for reason in reasons)
     if decision.build_filter:
         words.append(describe_filtering(join, query.mode))
     if join.vain_millis:

@@ -251,6 +251,21 @@ def test_a_comparison_shows_rows_seconds_gain_and_the_joins_that_changed() -> No
     assert json.loads(json.dumps(encode(found)))["offSeconds"] == [3.0, 3.0, 3.0]
 
 
+def test_beside_an_engine_there_are_no_processor_times_since_it_works_outside_of_tasks() -> None:
+    native = JoinStory(replace(DECISION, facts=replace(FACTS, engine="Comet")), (), (), saving=SAVING)
+    found = compared(Sides([(1,)], [(1,)], joins=(native,)))
+    assert (found.off_processor_seconds, found.apply_processor_seconds) == ((), ())
+    assert "Comet works outside of Spark's tasks, so there are no processor times." in " ".join(repr(found).split())
+    assert compared(Sides([(1,)], [(1,)])).off_processor_seconds == (4.0, 4.0, 4.0)
+
+
+def test_a_broadcast_that_spares_a_shuffle_is_why_a_join_changed() -> None:
+    facts = replace(FACTS, spark_strategy="broadcast")
+    plain = replace(DECISION, choice="broadcast", build_filter=False, facts=facts)
+    found = compared(Sides([(1,)], [(1,)], joins=(JoinStory(plain, (), (), saving=SAVING),)))
+    assert "broadcast before the probe side is shuffled" in " ".join(repr(found).split())
+
+
 @pytest.mark.parametrize(
     ("apply", "heading"),
     [
