@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
 
 import io.aqeplugin.exec.RuntimeFilterExec
-import io.aqeplugin.observe.{JoinKey, Total}
+import io.aqeplugin.observe.{ByIdentity, JoinKey, Total}
 import io.aqeplugin.storage.{CacheScan, HiveScan, NumberedRows, ScanAdapter}
 
 /** A place where rows without a partner can be dropped: a scan that the keys of a join reach, or the input of an exchange if they reach no
@@ -199,6 +199,17 @@ object FilterTargets {
       targets.foldLeft(Vector.empty[FilterTarget]) { (kept, next) =>
         if (kept.forall(lowestAbove(_, next).exists(_.isInstanceOf[UnionExec]))) kept :+ next else kept
       }
+
+  /** Each operator between a join and its targets, with the one below it, from the join down. Those above a target are looked at from the target
+    * up, until one is known: then so are all above it.
+    */
+  def steps(targets: Seq[FilterTarget]): Seq[(SparkPlan, SparkPlan)] = {
+    val known = ByIdentity.empty[SparkPlan, Unit]
+    targets.flatMap { target =>
+      val up = target.above.iterator.zip(Iterator(target.node) ++ target.above.iterator)
+      up.takeWhile { case (_, child) => known.put(child, ()).isEmpty }.toList.reverse
+    }
+  }
 
   private def lowestAbove(one: FilterTarget, other: FilterTarget): Option[SparkPlan] =
     one.above.find(operator => other.above.exists(_ eq operator))

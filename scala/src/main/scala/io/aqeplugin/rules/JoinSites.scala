@@ -52,12 +52,13 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
 
   /** The joins between a join and its targets that have a target below their build side. */
   private def below(join: FoundJoin, site: JoinSite): Seq[(FoundJoin, Side, JoinSite)] = {
-    val steps = site.targets.flatMap(target => target.above.zip(target.above.drop(1))).filter(_._2.isInstanceOf[BaseJoinExec])
+    val steps = ByIdentity.grouped(FilterTargets.steps(site.targets).filter(_._1.isInstanceOf[BaseJoinExec]))
     if (steps.isEmpty) Nil
     else
       for {
-        below <- joins.keyed if (below.node ne join.node) && steps.exists(_._2 eq below.node)
-        side = buildSideOf(below) if steps.exists { case (child, node) => (node eq below.node) && (child eq below.child(side)) }
+        below <- joins.keyed if below.node ne join.node
+        children <- steps.get(below.node).toSeq
+        side = buildSideOf(below) if children.exists(_ eq below.child(side))
       } yield (below, side, of(below, side))
   }
 

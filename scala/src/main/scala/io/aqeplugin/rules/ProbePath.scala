@@ -9,22 +9,13 @@ import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange,
 import org.apache.spark.sql.execution.joins._
 
 import io.aqeplugin.decide.PathStep
-import io.aqeplugin.observe.{ByIdentity, KeyTypes, SizeEstimator, StartedFilters}
-import io.aqeplugin.place.FilterTarget
+import io.aqeplugin.observe.{KeyTypes, SizeEstimator, StartedFilters}
+import io.aqeplugin.place.{FilterTarget, FilterTargets}
 
 /** What lies between a join and the scans that its keys reach. */
 private[rules] final class ProbePath(join: SparkPlan, targets: Seq[FilterTarget], estimates: SizeEstimator) {
 
-  /** Each operator from the join down, with the one below it. Those above a scan are looked at from the scan up, until one is known: so are then all
-    * above it.
-    */
-  private val passed: Seq[(SparkPlan, SparkPlan)] = {
-    val known = ByIdentity.empty[SparkPlan, Unit]
-    targets.flatMap { target =>
-      val up = target.above.iterator.zip(Iterator(target.node) ++ target.above.iterator)
-      up.takeWhile { case (_, child) => known.put(child, ()).isEmpty }.toList.reverse
-    }
-  }
+  private val passed = FilterTargets.steps(targets)
 
   private val own: Seq[SparkPlan] = targets.flatMap(target => ProbePath.ownOf(join, target.above.reverse))
 
