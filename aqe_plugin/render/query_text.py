@@ -162,6 +162,8 @@ def _choice_cell(join: JoinStory, query: QueryStory) -> Segments:
         cell.append((f"\n{_SHUFFLED_FIRST}", ""))
     elif decision.facts.small_by_filters and decision.facts.spark_strategy == "broadcast" and (shuffled or 0) > 0:
         cell.append((f"\n{_SMALL_BY_FILTERS}", ""))
+    if decision.facts.engine:
+        cell.append((f"\ncarried out by {visible(decision.facts.engine)}", ""))
     if price := describe_price(decision):
         cell.append((f"\n{price}", ""))
     cell.extend((f"\n{visible(option)}", "dim") for option in options_not_taken(decision))

@@ -145,6 +145,12 @@ def test_a_shuffle_that_spark_would_write_before_its_own_broadcast_is_explained(
     assert any("without the filters of other joins, Spark would not broadcast" in one for one in told) == is_told
 
 
+def test_the_engine_that_carries_a_join_out_is_named() -> None:
+    beside = replace(DECISION, facts=replace(FACTS, engine="Comet"))
+    told = [plain_lines(replace(story(), joins=(JoinStory(decision, (), ()),))) for decision in (beside, DECISION)]
+    assert [any("carried out by Comet" in line for line in lines) for lines in told] == [True, False]
+
+
 def test_in_short_a_query_without_filters_has_no_count_of_them() -> None:
     over = replace(ended(outcomes=()), planned=0, applied=0)
     shown = replace(story(), mode="observe", ended=over)

@@ -124,7 +124,8 @@ object DecisionColumns {
         "spark_strategy",
         "what Spark would have done by itself, `leave_to_spark` for a method that the plugin does not price"
       )(_.facts.sparkStrategy.name),
-      text(Facts("hint"))(_.facts.hint)
+      text(Facts("hint"))(_.facts.hint),
+      text(Facts("engine"))(_.facts.engine)
     ) ++ reason[DecisionRow]("reason", "why this choice")(r => Some(r.decision.reason)) ++
       Seq[TableColumn[DecisionRow]](flag(Decision("buildFilter").as("with_filter"))(_.decision.buildFilter)) ++
       reason[DecisionRow]("filter_reason", "why they do or do not")(r => Some(r.decision.filterReason)) ++
