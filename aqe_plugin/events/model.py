@@ -174,8 +174,20 @@ class SampledKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class KeylessFiles:
+    """Files of the probe side's only scan that hold no build key, estimated by the bounds of some files.
+
+    Attributes:
+        bytes: what the scan reads of them; ``share`` is their part of all that it reads.
+    """
+
+    bytes: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeFacts:
-    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the last eight.
+    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the last nine.
 
     Attributes:
         rows_source: the least sure of what ``rows`` was taken from.
@@ -186,6 +198,7 @@ class ProbeFacts:
         scan_rows_before: ``scan_rows`` without the filters of other joins, if these are counted in.
         before_exchange: the keys reach no scan that could be filtered, but inputs of exchanges.
         sample: of a large scan, if it is the only one and each build key is known.
+        keyless: of the only scan, likewise, if bounds of its files tell of any.
     """
 
     rows: int
@@ -203,6 +216,7 @@ class ProbeFacts:
     scan_rows_before: int | None = None
     before_exchange: bool | None = None
     sample: SampledKeys | None = None
+    keyless: KeylessFiles | None = None
 
 
 @dataclass(frozen=True, slots=True)

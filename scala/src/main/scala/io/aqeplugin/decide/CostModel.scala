@@ -13,9 +13,11 @@ final case class CostTerm(
 /** The price of each option in nanoseconds of elapsed time, for the remaining work that differs between options.
   *
   * With `b` build rows of `m` bytes in memory, `s` rows out of the probe side's scans, of which `r` reach the join in rows of `w` bytes over `x`
-  * shuffles, `y` of which are below another join or an aggregate, `v` bytes of files that a filter can leave out, `n` slots, `e` executors, pass rate `p` (1 without a filter), and coefficients named as their conf keys below `spark.aqePlugin.cost.`:
+  * shuffles, `y` of which are below another join or an aggregate, `v` bytes of partitions that a filter can leave out, `u` bytes of files
+  * without a key, which are the share `f` of the scan (both 0 where unknown), `n` slots, `e` executors, pass rate `p` (1 without a filter), and
+  * coefficients named as their conf keys below `spark.aqePlugin.cost.`:
   * {{{
-  * scan              v p scanNanosPerByte / n
+  * scan              (v p + u) scanNanosPerByte / n                                  no u with a filter
   * pipeline          s p rowPipelineNanosPerRow / n                                  none for a filter in front of an exchange
   * shuffle           (x - y) r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n
   * shuffle launch    x jobLaunchNanos                                                each shuffle is a stage of its own
@@ -69,8 +71,8 @@ final case class CostTerm(
   * filter read       b m shuffleNanosPerByte / 10 n                                  neither of a broadcast relation nor of keys that the driver has
   * filter hand over  filter bytes (collectNanosPerByte + broadcastNanosPerByte e)
   * filter launch     jobLaunchNanos                                                  a stage of its own, after which AQE plans anew
-  * filter check      s (filterCheckNanosPerRow + hashed columns filterHashNanosPerColumn) / n
-  * filter misses     s misses(filter bytes, 2 MiB) filterMissNanosPerRow / n
+  * filter check      s (1 - f) (filterCheckNanosPerRow + hashed columns filterHashNanosPerColumn) / n
+  * filter misses     s (1 - f) misses(filter bytes, 2 MiB) filterMissNanosPerRow / n
   * }}}
   * A lookup of a number is one probe, k = 1. A key of several columns, or of one that is not an integer, is written as a row, hashed and
   * compared: k = 4. A filter check pays for the hash of one column whose codes are not its values, and of each column after the first.
@@ -122,7 +124,14 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, li
     val left = if (leavesShuffle(option)) path.leavingTerms(sharedPassRate, shuffle(sharedPassRate)) else Nil
     val unreduced = if (option.withFilter || !mayFilter) Nil else path.unreducedTerms(passRate)
     val ofFilter = if (option.withFilter) filterTerms else Nil
-    Seq(reachJoin(passing, shuffles(option)), unreduced, left, buildShuffle(option.method), joined, ofFilter).flatten
+    Seq(
+      scan(option, passing) +: reachJoin(passing, shuffles(option)),
+      unreduced,
+      left,
+      buildShuffle(option.method),
+      joined,
+      ofFilter
+    ).flatten
   }
 
   private def shuffles(option: JoinOption): Double = {
@@ -133,8 +142,12 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, li
 
   private def isNewBroadcast(option: JoinOption): Boolean = option.method == Method.Broadcast && !facts.build.alreadyBroadcast
 
+  private def scan(option: JoinOption, passing: Double): CostTerm = {
+    val keyless = if (option.withFilter) 0.0 else facts.probe.keyless.fold(0.0)(files => atLeastZero(files.bytes))
+    CostTerm("scan", (atLeastZero(facts.probe.prunableBytes) * passing + keyless) * thresholds(CostScanNanosPerByte) / slots)
+  }
+
   private def reachJoin(passing: Double, shuffles: Double): Seq[CostTerm] = Seq(
-    CostTerm("scan", atLeastZero(facts.probe.prunableBytes) * passing * thresholds(CostScanNanosPerByte) / slots),
     CostTerm("pipeline", (if (facts.probe.beforeExchange) 0.0 else scanRows) * passing * thresholds(CostRowPipelineNanosPerRow) / slots),
     CostTerm("shuffle", (shuffles - path.shuffles) * shuffle(passing)),
     CostTerm("shuffle launch", shuffles * thresholds(CostJobLaunchNanos))
@@ -222,6 +235,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, li
     val kept = if (keys.kept) keys.distinct.map(distinct => math.min(atLeastZero(distinct), buildRows)) else None
     val rowsOfABuilder = kept.getOrElse(if (facts.build.alreadyBroadcast) buildRows else buildRows / slots)
     val bytesRead = if (kept.isEmpty && !facts.build.alreadyBroadcast) buildBytes else 0.0
+    val checked = scanRows * (1 - facts.probe.keylessShare)
     Seq(
       CostTerm("filter build", rowsOfABuilder * thresholds(CostFilterBuildNanosPerRow)),
       CostTerm("filter read", bytesRead * CostModel.ReadShareOfShuffle * thresholds(CostShuffleNanosPerByte) / slots),
@@ -229,9 +243,9 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, li
       CostTerm("filter launch", thresholds(CostJobLaunchNanos)),
       CostTerm(
         "filter check",
-        scanRows * (thresholds(CostFilterCheckNanosPerRow) + keys.hashedColumns * thresholds(CostFilterHashNanosPerColumn)) / slots
+        checked * (thresholds(CostFilterCheckNanosPerRow) + keys.hashedColumns * thresholds(CostFilterHashNanosPerColumn)) / slots
       ),
-      CostTerm("filter misses", scanRows * prices.filterMiss(filter.bytes) / slots)
+      CostTerm("filter misses", checked * prices.filterMiss(filter.bytes) / slots)
     )
   }
 

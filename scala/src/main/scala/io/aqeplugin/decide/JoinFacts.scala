@@ -152,7 +152,11 @@ final case class ProbeFacts(
       doc = "the keys reach no scan that could be filtered, but inputs of exchanges, of which `scanRows` are the rows",
       optional = true
     ) beforeExchange: Boolean = false,
-    @Told(doc = "a sample of the only scan, if the build keys are known one by one") sample: Option[SampledKeys] = None
+    @Told(doc = "a sample of the only scan, if the build keys are known one by one") sample: Option[SampledKeys] = None,
+    @Told(
+      doc = "files of the only scan that hold no build key, if the keys are known one by one; null where no bounds tell of any",
+      optional = true
+    ) keyless: Option[KeylessFiles] = None
 ) {
 
   /** Whether the only exchange that a filter spares is that of the join itself, which a broadcast makes unnecessary. */
@@ -163,6 +167,9 @@ final case class ProbeFacts(
 
   /** Rows of the scans without the filters of other joins. */
   def unfilteredScanRows: Long = scanRowsBefore.getOrElse(scanRows)
+
+  /** The share of the scan in files without a key, as far as it is known. */
+  def keylessShare: Double = keyless.fold(0.0)(_.share.max(0.0).min(1.0))
 
   /** Whether Spark runs the shuffle of the join for other uses too. */
   def sharesShuffle: Boolean = path.exists(_.isInstanceOf[PathStep.Shared])
@@ -184,6 +191,7 @@ final case class ProbeFacts(
         rows = ProbeFacts.times(rows, by),
         scanRows = ProbeFacts.times(scanRows, by),
         prunableBytes = ProbeFacts.times(prunableBytes, by),
+        keyless = keyless.map(files => files.copy(bytes = ProbeFacts.times(files.bytes, by))),
         scanRowsBefore = scanRowsBefore.map(ProbeFacts.times(_, by)),
         path = path.map(step => step.withRows(ProbeFacts.times(step.rows, by)))
       )
@@ -198,6 +206,13 @@ object ProbeFacts {
   /** So many times a count; an unknown one stays so. */
   private[decide] def times(count: Long, by: Double): Long = if (count < 0) count else math.min(count * by, Long.MaxValue / 2.0).toLong
 }
+
+/** What a scan reads of files that hold no key of the build side, by the bounds of the key's column in some of the files. */
+@Told(doc = "files of the probe side's scan that hold no build key, as estimated by the bounds of some files")
+final case class KeylessFiles(
+    @Told(doc = "bytes that the scan reads of them", unit = "bytes") bytes: Long,
+    @Told(doc = "their share of all bytes that the scan reads", unit = "ratio") share: Double
+)
 
 /** The size of the cluster that the query runs on. */
 @Told(doc = "the size of the cluster that a query runs on")

@@ -17,7 +17,7 @@ final case class JoinSaving(
     elapsedMillis: Option[Double],
     @Told(doc = "time of all cores, likewise", unit = "millis", kind = "number") processorMillis: Option[Double],
     @Told(doc = "bytes that shuffles did not write", unit = "bytes") shuffleBytes: Double,
-    @Told(doc = "estimated bytes of partitions that were left out", unit = "bytes") unreadBytes: Double
+    @Told(doc = "estimated bytes of partitions and files that were left out", unit = "bytes") unreadBytes: Double
 )
 
 object JoinSaving {
@@ -64,7 +64,7 @@ object JoinSaving {
           // With one slot, the formula has the work of all.
           saved(slots = 1),
           notShuffled(met, ran, removed),
-          removed * math.max(0L, met.probe.prunableBytes)
+          removed * math.max(0L, met.probe.prunableBytes) + (if (ran.withFilter) met.probe.keyless.fold(0L)(_.bytes.max(0L)) else 0L)
         )
       )
     }

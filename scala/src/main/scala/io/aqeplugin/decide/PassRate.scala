@@ -16,9 +16,10 @@ object PassRateSource extends Names[PassRateSource] {
   case object Rows extends PassRateSource("rows", "the build side's rows, after and before its predicates")
   case object Composite extends PassRateSource("composite_key", "the build rows per probe row, for a key of several columns")
   case object Sample extends PassRateSource("probe_sample", "the build keys among sampled rows of the probe side's scan")
+  case object Files extends PassRateSource("files", "the share of the probe side's files whose bounds may hold a build key")
   case object Unknown extends PassRateSource("unknown", "nothing: every row may pass")
 
-  val All: Seq[PassRateSource] = Seq(NoRows, Distributions, KeyRange, DistinctKeys, Rows, Composite, Sample, Unknown)
+  val All: Seq[PassRateSource] = Seq(NoRows, Distributions, KeyRange, DistinctKeys, Rows, Composite, Sample, Files, Unknown)
 }
 
 /** Estimates the pass rate: the share of probe rows whose key is among the build side's keys.
@@ -46,7 +47,8 @@ object PassRateSource extends Names[PassRateSource] {
   * one probe row, so the pass rate is at most build rows / probe rows × `filter.compositeFactor`, unless the keys before are known.
   *
   * Real keys have not all the same number of rows. Where rows of the probe side's scan were sampled and the build keys are known one by one, an
-  * estimate outside the sample's confidence interval moves to the nearer end ([[SampledKeys.bounded]]).
+  * estimate outside the sample's confidence interval moves to the nearer end ([[SampledKeys.bounded]]). No row of a file passes whose bounds
+  * exclude every key.
   */
 object PassRate {
 
@@ -73,7 +75,9 @@ object PassRate {
       val composite = fromComposite(facts, thresholds).filter(_ < single.value)
       val assumed = composite.fold(single)(PassRateEstimate(_, PassRateSource.Composite))
       val bounded = facts.probe.sample.fold(assumed.value)(_.bounded(assumed.value))
-      if (bounded == assumed.value) assumed else PassRateEstimate(bounded, PassRateSource.Sample)
+      val sampled = if (bounded == assumed.value) assumed else PassRateEstimate(bounded, PassRateSource.Sample)
+      val inFiles = 1 - facts.probe.keylessShare
+      if (inFiles < sampled.value) PassRateEstimate(inFiles, PassRateSource.Files) else sampled
     }
 
   private def fromDistributions(facts: JoinFacts): Option[Double] = {

@@ -15,7 +15,9 @@ object MeasuredKeys extends KeySketches {
   override def of(stage: QueryStageExec, keys: Seq[Expression]): Option[KeyFacts] = summary(stage, keys).map(facts(_, keys))
 
   override def everyKey(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys] =
-    summary(stage, keys).flatMap(_.codes).map(BuildKeys.ofCodes)
+    summary(stage, keys).flatMap(codes)
+
+  private[exec] def codes(seen: KeySummary): Option[BuildKeys] = seen.codes.map(BuildKeys.ofCodes(_, areValues = seen.range.isDefined))
 
   private[exec] def facts(seen: KeySummary, keys: Seq[Expression]): KeyFacts = KeyFacts(
     keys.size,

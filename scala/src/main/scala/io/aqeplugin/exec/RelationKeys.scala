@@ -37,7 +37,7 @@ object RelationKeys extends KeySketches {
 
   /** The keys, if each is known or the relation of a small broadcast can be asked. */
   override def everyKey(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys] =
-    known(stage, keys).flatMap(_.codes).map(BuildKeys.ofCodes).orElse(stage match {
+    known(stage, keys).flatMap(MeasuredKeys.codes).orElse(stage match {
       case broadcast: BroadcastQueryStageExec => asked(broadcast, keys)
       case _                                  => None
     })

@@ -5,7 +5,7 @@ import java.util.Arrays
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId, Expression}
 
-import io.aqeplugin.decide.{SampledKeys, Side}
+import io.aqeplugin.decide.{KeylessFiles, SampledKeys, Side}
 
 /** Sampled rows of the scan that the keys of one join with one build side reach. */
 trait ProbeSample {
@@ -18,8 +18,27 @@ trait ProbeSample {
   def matching(build: => Option[BuildKeys]): Option[SampledKeys]
 }
 
-/** A sample of the scan with these columns, which the keys of a join with this build side reach; none if it cannot be sampled. */
-final case class TakenSample(buildSide: Side, columns: Seq[ExprId], sample: Option[ProbeSample]) {
+/** Bounds of the key's column in some files of the scan that the only key of a join reaches. */
+trait ProbeFiles {
+
+  /** The files that hold none of the build side's keys.
+    *
+    * @param values
+    *   every key, in ascending order
+    * @return
+    *   none if no file is known to hold none, and while the bounds are being read
+    */
+  def without(values: Array[Long]): Option[KeylessFiles]
+}
+
+/** What is known of the scan with these columns, which the keys of a join with this build side reach.
+  *
+  * @param rows
+  *   none if it cannot be sampled
+  * @param files
+  *   none if its files have no bounds of the keys
+  */
+final case class TakenSample(buildSide: Side, columns: Seq[ExprId], rows: Option[ProbeSample], files: Option[ProbeFiles]) {
   def isOf(side: Side, scan: Seq[ExprId]): Boolean = buildSide == side && columns == scan
 }
 
@@ -36,12 +55,21 @@ trait BuildKeys {
     *   takes a row without a null in its key, and the code of the key; for one thread. None if the keys cannot be compared
     */
   def have(keys: Seq[Expression], columns: Seq[Attribute]): Option[(InternalRow, Long) => Boolean]
+
+  /** Every key in ascending order, if its code is its value. */
+  def values: Option[Array[Long]] = None
 }
 
 object BuildKeys {
 
   /** @param codes
     *   of every key, in ascending order
+    * @param areValues
+    *   whether the codes of the keys are their values
     */
-  def ofCodes(codes: Array[Long]): BuildKeys = (_, _) => Some((_, code) => Arrays.binarySearch(codes, code) >= 0)
+  def ofCodes(codes: Array[Long], areValues: Boolean): BuildKeys = new BuildKeys {
+    override def have(keys: Seq[Expression], columns: Seq[Attribute]): Option[(InternalRow, Long) => Boolean] =
+      Some((_, code) => Arrays.binarySearch(codes, code) >= 0)
+    override def values: Option[Array[Long]] = Option.when(areValues)(codes)
+  }
 }

@@ -184,15 +184,18 @@ final class QueryState(val executionId: Long) {
   /** Records the scans that a join's keys reach in the plan that has it as `join`. */
   def noteScans(joinId: String, join: JoinId, scans: Seq[ReachedScan]): Unit = { val _ = joins.change(joinId)(_.reach(join, scans)) }
 
-  /** Takes a sample by `begin` if none was taken of the scan with these columns. */
-  def sampleOnce(joinId: String, buildSide: Side, columns: Seq[ExprId])(begin: => Option[ProbeSample]): Unit = {
-    val taken = joins(joinId).samples.find(_.isOf(buildSide, columns)).getOrElse(TakenSample(buildSide, columns, begin))
+  /** Takes a sample if none was taken of the scan with these columns. */
+  def sampleOnce(joinId: String, buildSide: Side, columns: Seq[ExprId])(
+      rows: => Option[ProbeSample],
+      files: => Option[ProbeFiles]
+  ): Unit = {
+    val taken = joins(joinId).samples.find(_.isOf(buildSide, columns)).getOrElse(TakenSample(buildSide, columns, rows, files))
     val _ = joins.change(joinId)(_.sample(taken))
   }
 
   /** The sample of a scan, or of the latest if its columns are not known. */
-  def sampleOf(joinId: String, buildSide: Side, columns: Option[Seq[ExprId]]): Option[ProbeSample] =
-    joins(joinId).samples.find(taken => taken.isOf(buildSide, columns.getOrElse(taken.columns))).flatMap(_.sample)
+  def sampleOf(joinId: String, buildSide: Side, columns: Option[Seq[ExprId]]): Option[TakenSample] =
+    joins(joinId).samples.find(taken => taken.isOf(buildSide, columns.getOrElse(taken.columns)))
 
   /** The share of the rows of a join's scans that the filters of the other decided joins leave: of those at least as selective as its own.
     */

@@ -76,7 +76,7 @@ final case class FinishedJoin(
       estimate: JoinFacts,
       mode: Mode,
       tables: TableStatistics,
-      sample: Option[ProbeSample] = None
+      sample: Option[TakenSample] = None
   ): Option[JoinFacts] =
     StageReader.read(stage, keys, FactSources(sketches, tables), output)(origin).map { read =>
       val expected = estimate.build.keys
@@ -85,13 +85,22 @@ final case class FinishedJoin(
       val isOnlyObserved = mode == Mode.Observe && estimate.waiting.exists(_.waits)
       val measured = estimate.copy(
         build = build.copy(exchanges = if (needsShuffle) 1 else 0),
-        probe =
-          estimate.probe.copy(sample = sample.filter(_ => hasOnlyTarget(estimate)).flatMap(_.matching(sketches.everyKey(stage, keys)))),
+        probe = sampled(estimate.probe, sample.filter(_ => hasOnlyTarget(estimate))),
         sparkStrategy = sparkStrategy(estimate, build),
         smallByFilters = isSmallByFilters(estimate)
       )
       if (isOnlyObserved) measured else measured.copy(probe = probe(measured.probe), filterObstacle = filterObstacle(estimate))
     }
+
+  /** Other uses of a shared scan read files without a key too. */
+  private def sampled(probe: ProbeFacts, sample: Option[TakenSample]): ProbeFacts = {
+    lazy val every = sketches.everyKey(stage, keys)
+    probe.copy(
+      sample = sample.flatMap(_.rows).flatMap(_.matching(every)),
+      keyless =
+        sample.filter(_ => probe.otherUsesPassRate <= 0).flatMap(_.files).flatMap(files => every.flatMap(_.values).flatMap(files.without))
+    )
+  }
 
   /** Whether the build side may be the one that was measured. Where tasks ran again because an executor was lost, rows may count twice. */
   def isNoLargerThan(measured: BuildFacts): Boolean =

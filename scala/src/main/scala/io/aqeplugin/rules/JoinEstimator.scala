@@ -11,7 +11,7 @@ import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
 import io.aqeplugin.place.{BuildExchange, FilterTarget, FilterTargets, JoinSite}
-import io.aqeplugin.storage.{KeySamples, PartitionRange, ScanAdapter}
+import io.aqeplugin.storage.{FileSamples, KeySamples, PartitionRange, ScanAdapter}
 
 /** Estimates the joins of a physical plan whose build side has not run.
   *
@@ -91,12 +91,17 @@ private[rules] final class JoinEstimator(
     else kept.copy(waiting = Some(WaitPrice.decide(waitFacts(join, now, site, below), context.thresholds)))
   }
 
-  /** Begins to sample a large scan, if it is the only one and each key of the build side may be known when the join is decided. */
+  /** Begins to sample the only scan, if each key of the build side may be known when the join is decided; of its rows only if it is large. */
   private def sample(join: FoundJoin, site: JoinSite, estimate: JoinFacts): Unit = site.targets match {
-    case Seq(FilterTarget(scan: FileSourceScanExec, keys, _, _, _, _, _))
-        if join.range.isEmpty && estimate.probe.unfilteredScanRows >= context.thresholds(AqeConf.SampleMinRows) &&
-          estimate.build.rows <= context.thresholds(AqeConf.SketchMaxKeys) * RowsPerKey =>
-      context.state.sampleOnce(estimate.joinId, estimate.buildSide, scan.output.map(_.exprId))(KeySamples.of(scan, keys))
+    case Seq(target) if join.range.isEmpty && estimate.build.rows <= context.thresholds(AqeConf.SketchMaxKeys) * RowsPerKey =>
+      context.state.sampleOnce(estimate.joinId, estimate.buildSide, target.node.output.map(_.exprId))(
+        target.node match {
+          case scan: FileSourceScanExec if estimate.probe.unfilteredScanRows >= context.thresholds(AqeConf.SampleMinRows) =>
+            KeySamples.of(scan, target.keys)
+          case _ => None
+        },
+        FileSamples.of(target.scan, target.keys, estimates.scanBytes(target.scan))
+      )
     case _ =>
   }
 

@@ -3,7 +3,7 @@ package io.aqeplugin.storage
 import org.apache.hadoop.fs.Path
 import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.BoundReference
+import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference}
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.PartitionDirectory
@@ -36,6 +36,10 @@ private[storage] object DeltaKeys extends KeyedFormat {
       }
     case _ => None
   }
+
+  /** Whether files without a key may be left out by their bounds, as far as the column tells. */
+  def usesBounds(scan: FileSourceScanExec, column: Attribute): Boolean = DeltaScan.isOne(scan) &&
+    !PartitionRange.isPartition(scan, column) && !ParquetKeys.skipsDamage(scan.relation) && areWholes(column.dataType)
 
   private def byPartition(scan: FileSourceScanExec, keys: KnownKeys): Option[FileSourceScanExec] =
     // Spark looks such a column up by its name.
@@ -91,12 +95,14 @@ private[storage] object DeltaKeys extends KeyedFormat {
       case StringType =>
         keys.literals.map(_.map(_.value).collect { case text: UTF8String => text }.sorted)
           .map(texts => test(texts.map(text => (text, text))) { case text: UTF8String => text })
-      case dataType if Wholes.areOrdered(dataType) || dataType.isInstanceOf[DecimalType] =>
+      case dataType if areWholes(dataType) =>
         val ranges = keys.built.values.fold(keys.built.ranges)(_.map(key => (key, key)))
         Option.when(ranges.headOption.exists(range => isOfOneCalendar(range._1, dataType)))(test(ranges) { case whole: Long => whole })
       case _ => None
     }
   }
+
+  private def areWholes(dataType: DataType): Boolean = Wholes.areOrdered(dataType) || dataType.isInstanceOf[DecimalType]
 
   /** Whether a file that was converted to Delta's has no other value in place of this or a greater one. */
   private def isOfOneCalendar(code: Long, dataType: DataType): Boolean = dataType match {

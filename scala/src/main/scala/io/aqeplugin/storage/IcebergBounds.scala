@@ -13,7 +13,6 @@ import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.Scan
 
 import io.aqeplugin.metrics.Survivable
-import io.aqeplugin.observe.Wholes
 
 /** Smallest and largest values of an Iceberg table's columns, from its manifests, for estimates: no row is left out because of them.
   *
@@ -26,12 +25,22 @@ private[storage] object IcebergBounds {
   private val MaxMillis = 300L
   private val MaxTables = 256
 
+  /** Of about so many files, the bounds of each are kept. */
+  private val FilesKept = 32
+
   /** @param columns
     *   names by the ids of their fields, as the scan reads them
     */
   private final case class Version(table: String, snapshot: Long, columns: Map[Int, String])
 
-  private type Reading = Awaited[Map[String, (Long, Long)]]
+  /** @param files
+    *   some, evenly spread
+    */
+  private final case class Found(ranges: Map[String, (Long, Long)], files: Seq[FileRanges])
+
+  private val Nothing = Found(Map.empty, Nil)
+
+  private type Reading = Awaited[Found]
 
   private val known: JavaMap[Version, Reading] = LruMap.of(MaxTables)
 
@@ -40,7 +49,10 @@ private[storage] object IcebergBounds {
 
   /** By column name, in the units of Spark's type; of columns whose type has an order of whole numbers. */
   def of(table: Table, scan: Scan): Map[String, (Long, Long)] =
-    reading(table, scan).fold(Map.empty[String, (Long, Long)])(_.orWhenLate(Map.empty))
+    reading(table, scan).fold(Nothing)(_.orWhenLate(Nothing)).ranges
+
+  /** Some files with their bounds, likewise; none while the manifests are being read. */
+  def sample(table: Table, scan: Scan): Option[Seq[FileRanges]] = reading(table, scan).flatMap(_.now).map(_.files)
 
   private def reading(table: Table, scan: Scan): Option[Reading] =
     for {
@@ -50,21 +62,20 @@ private[storage] object IcebergBounds {
     } yield {
       val fresh = new Reading(MaxMillis)
       val earlier = Option(known.putIfAbsent(version, fresh))
-      if (earlier.isEmpty) start(fresh, version, snapshot, columns.map { case (id, (_, kind)) => id -> kind })
+      if (earlier.isEmpty) start(fresh, version, snapshot, columns.map { case (id, (_, code)) => id -> code })
       earlier.getOrElse(fresh)
     }
 
-  private def start(reading: Reading, version: Version, snapshot: IcebergSnapshot, types: Map[Int, AnyRef]): Unit = {
-    def end(found: Map[Int, (Long, Long)]): Unit = reading.end(found.map { case (id, range) => version.columns(id) -> range })
+  private def start(reading: Reading, version: Version, snapshot: IcebergSnapshot, codes: Map[Int, Code]): Unit = {
     def fail(error: Throwable): Unit = {
       val _ = known.remove(version, reading)
       FooterStatistics.noteUnreadable(Seq(version.table), "its columns are estimated without their ranges", error)
-      end(Map.empty)
+      reading.end(Nothing)
     }
     try {
       val reads = new UserReads(UserGroupInformation.getCurrentUser, new Configuration(false), FooterThreads.pool)
-      val _ = reads.async(withLoaderOf(snapshot.table)(ranges(snapshot, types))).whenComplete((found, error) =>
-        if (Option(error).isEmpty) end(found) else fail(error)
+      val _ = reads.async(withLoaderOf(snapshot.table)(found(snapshot, version.columns, codes))).whenComplete((found, error) =>
+        if (Option(error).isEmpty) reading.end(found) else fail(error)
       )
     } catch {
       // A driver may not be able to start another thread.
@@ -74,25 +85,21 @@ private[storage] object IcebergBounds {
 
   private def locationOf(table: AnyRef): String = IcebergMembers.publicly(table, "Table", "location").toString
 
-  /** Names and Iceberg's types by the ids of fields. */
-  private def orderedColumns(scan: Scan): Map[Int, (String, AnyRef)] =
-    IcebergColumns.fields(scan).map { field =>
-      IcebergMembers.of(
-        field,
-        "fieldId"
-      ).asInstanceOf[Int] -> ((IcebergMembers.of(field, "name").toString, IcebergMembers.of(field, "type")))
-    }.filter { case (_, (_, kind)) => Ordered(kind.toString) }.toMap
+  private type Code = ByteBuffer => Option[Long]
 
-  /** As in Spark, dates count days and times microseconds. */
-  private val Ordered = Set("int", "long", "date", "timestamp", "timestamptz")
+  /** By the ids of fields, their names and what their bounds are. */
+  private def orderedColumns(scan: Scan): Map[Int, (String, Code)] =
+    IcebergColumns.fields(scan).flatMap { field =>
+      IcebergWholes.codeOf(IcebergColumns.typeOf(field)).zip(Some(IcebergColumns.idOf(field))).collect { case (code, id: Integer) =>
+        id.toInt -> ((IcebergColumns.nameOf(field), code))
+      }
+    }.toMap
 
-  private def ranges(snapshot: IcebergSnapshot, types: Map[Int, AnyRef]): Map[Int, (Long, Long)] = {
-    val conversions = IcebergMembers.interface(snapshot.table, "types.Conversions")
-      .getMethod("fromByteBuffer", IcebergMembers.interface(snapshot.table, "types.Type"), classOf[ByteBuffer])
+  private def found(snapshot: IcebergSnapshot, columns: Map[Int, String], codes: Map[Int, Code]): Found = {
     def bounds(file: AnyRef, method: String): Map[Int, Long] = IcebergMembers.publicly(file, "ContentFile", method) match {
       case bytes: JavaMap[_, _] =>
-        bytes.asScala.toSeq.collect { case (id: Integer, bound: ByteBuffer) if types.contains(id) => (id.toInt, bound) }
-          .flatMap { case (id, bound) => Wholes.of(conversions.invoke(None.orNull, types(id), bound)).map(id -> _) }.toMap
+        bytes.asScala.toSeq.collect { case (id: Integer, bound: ByteBuffer) if codes.contains(id) => (id.toInt, bound) }
+          .flatMap { case (id, bound) => codes(id)(bound.duplicate()).map(id -> _) }.toMap
       case _ => Map.empty
     }
     def counts(file: AnyRef, method: String): Map[Any, Any] = IcebergMembers.publicly(file, "ContentFile", method) match {
@@ -101,10 +108,15 @@ private[storage] object IcebergBounds {
     }
     val found = mutable.Map.empty[Int, (Long, Long)]
     val unknown = mutable.Set.empty[Int]
+    val kept = Seq.newBuilder[FileRanges]
+    val every = snapshot.number("total-data-files").fold(1L)(_ / FilesKept).max(1L)
+    var at = 0L // once per file
     snapshot.eachFile { file =>
       val (lower, upper) = (bounds(file, "lowerBounds"), bounds(file, "upperBounds"))
       val (values, nulls) = (counts(file, "valueCounts"), counts(file, "nullValueCounts"))
-      types.keys.foreach { id =>
+      if (at % every == 0) kept += rangesOf(file, columns, lower, upper)
+      at += 1
+      codes.keys.foreach { id =>
         (lower.get(id), upper.get(id)) match {
           case (Some(low), Some(high)) =>
             found.updateWith(id)(range => Some(range.fold((low, high)) { case (min, max) => (math.min(min, low), math.max(max, high)) }))
@@ -113,7 +125,16 @@ private[storage] object IcebergBounds {
         }
       }
     }
-    found.toMap -- unknown
+    Found((found.toMap -- unknown).map { case (id, range) => columns(id) -> range }, kept.result())
+  }
+
+  private def rangesOf(file: AnyRef, columns: Map[Int, String], lower: Map[Int, Long], upper: Map[Int, Long]): FileRanges = {
+    val bytes = IcebergMembers.publicly(file, "ContentFile", "fileSizeInBytes") match {
+      case size: java.lang.Long => size.longValue
+      case _                    => 0L
+    }
+    val ranges = lower.collect { case (id, low) if upper.contains(id) => columns(id) -> (low -> upper(id)) }
+    FileRanges(IcebergMembers.publicly(file, "ContentFile", "location").toString, bytes, ranges)
   }
 
   /** Iceberg loads file systems by the loader of the thread, which serves other tables too. */

@@ -81,21 +81,27 @@ private[storage] final case class IcebergWholes(value: Long => Option[AnyRef], c
 private[storage] object IcebergWholes {
 
   /** None if the type of a column in Spark is not the one for its type in Iceberg, or its values have no such order. */
-  def of(icebergType: String, dataType: DataType): Option[IcebergWholes] = (icebergType, dataType) match {
-    case ("int", IntegerType) | ("date", DateType) => Some(IcebergWholes(
-        code => Option.when(code == code.toInt)(Integer.valueOf(code.toInt)),
-        // A column that is wider now has the bounds of its old type, never the reverse.
-        whole(_, mayBeInt = true)
-      ))
-    case ("long", LongType)                                               => Some(IcebergWholes(boxed, whole(_, mayBeInt = true)))
-    case ("timestamptz", TimestampType) | ("timestamp", TimestampNTZType) => Some(IcebergWholes(boxed, whole(_, mayBeInt = false)))
-    case (_, decimal: DecimalType) if icebergType == s"decimal(${decimal.precision}, ${decimal.scale})" =>
-      Some(IcebergWholes(
-        code => Option.when(decimal.precision <= Decimal.MAX_LONG_DIGITS)(JavaDecimal.valueOf(code, decimal.scale)),
-        unscaled
-      ))
-    case _ => None
+  def of(icebergType: String, dataType: DataType): Option[IcebergWholes] = {
+    val value: Option[Long => Option[AnyRef]] = (icebergType, dataType) match {
+      case ("int", IntegerType) | ("date", DateType) => Some(code => Option.when(code == code.toInt)(Integer.valueOf(code.toInt)))
+      case ("long", LongType) | ("timestamptz", TimestampType) | ("timestamp", TimestampNTZType)          => Some(boxed)
+      case (_, decimal: DecimalType) if icebergType == s"decimal(${decimal.precision}, ${decimal.scale})" =>
+        Some(code => Some(JavaDecimal.valueOf(code, decimal.scale)))
+      case _ => None
+    }
+    for (of <- value; code <- codeOf(icebergType)) yield IcebergWholes(of, code)
   }
+
+  /** What the bound of a column of such a type is as a whole number, in the units of Spark's type; none if values are no such numbers. */
+  def codeOf(icebergType: String): Option[ByteBuffer => Option[Long]] = icebergType match {
+    // A column that is wider now has the bounds of its old type, never the reverse.
+    case "int" | "date" | "long"                                            => Some(whole(_, mayBeInt = true))
+    case "timestamptz" | "timestamp"                                        => Some(whole(_, mayBeInt = false))
+    case DecimalOf(precision) if precision.toInt <= Decimal.MAX_LONG_DIGITS => Some(unscaled)
+    case _                                                                  => None
+  }
+
+  private val DecimalOf = """decimal\((\d+), .*""".r
 
   private def boxed(code: Long): Option[AnyRef] = Some(java.lang.Long.valueOf(code))
 

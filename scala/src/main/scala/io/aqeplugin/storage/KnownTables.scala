@@ -38,7 +38,7 @@ object KnownTables {
   }
 
   /** A command that changes rows has one of Spark's around the source's. */
-  private def tableOf(scan: BatchScanExec): Option[Table] =
+  private[storage] def tableOf(scan: BatchScanExec): Option[Table] =
     Option(scan.table).map(table => SparkBridge.changedTable(table).getOrElse(table))
 
   /** Once Spark has asked for the partitions, the statistics are those of the selected ones. */

@@ -3,6 +3,7 @@ package io.aqeplugin.storage
 import java.time.{LocalDate, ZoneOffset}
 import java.util.concurrent.TimeUnit
 
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.sources
@@ -40,16 +41,21 @@ private[aqeplugin] object OrcKeys extends KeyedFormat {
 
   private def isOrc(scan: FileSourceScanExec): Boolean = FormatByTypes.plain(scan.relation.fileFormat).getClass == classOf[OrcFileFormat]
 
-  private def isRead(scan: FileSourceScanExec, keys: KnownKeys): Boolean = {
-    val column = keys.column
-    val isCompared = column.dataType match {
-      case IntegerType | LongType | DateType | TimestampType | _: DecimalType => true
-      case _                                                                  => keys.areAscii
-    }
-    isOrc(scan) && isCompared && KeyFilters.isPlain(column.name) && scan.conf.orcFilterPushDown &&
-    !PartitionRange.isPartition(scan, column) && scan.relation.dataSchema.exists(_.name == column.name) &&
-    !ParquetKeys.skipsDamage(scan.relation)
+  private def isRead(scan: FileSourceScanExec, keys: KnownKeys): Boolean =
+    isRead(scan, keys.column) && (areWholes(keys.column) || keys.areAscii)
+
+  /** Whether files without a key may be left out by their footers, as far as the column and the conf tell. */
+  def usesBounds(scan: FileSourceScanExec, column: Attribute): Boolean = isRead(scan, column) && areWholes(column)
+
+  private def areWholes(column: Attribute): Boolean = column.dataType match {
+    case IntegerType | LongType | DateType | TimestampType | _: DecimalType => true
+    case _                                                                  => false
   }
+
+  private def isRead(scan: FileSourceScanExec, column: Attribute): Boolean =
+    isOrc(scan) && KeyFilters.isPlain(column.name) && scan.conf.orcFilterPushDown &&
+      !PartitionRange.isPartition(scan, column) && scan.relation.dataSchema.exists(_.name == column.name) &&
+      !ParquetKeys.skipsDamage(scan.relation)
 
   private def conditions(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Option[Seq[sources.Filter]] = {
     def inRanges(keys: KnownKeys) = Option.when(ParquetKeys.leavesOutEnough(scan, keys, tables))(KeyFilters.outsideGaps(keys))

@@ -35,6 +35,10 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
     case _ => None
   }
 
+  /** Whether files without a key may be left out by their footers, as far as the column and the conf tell. */
+  def usesBounds(scan: FileSourceScanExec, column: Attribute): Boolean = scan.conf.parquetFilterPushDown &&
+    !PartitionRange.isPartition(scan, column) && (checksTypes(scan, column) || readsDecimals(scan, column))
+
   /** Whether the format uses a value only for a column of the value's type that the scan reads. ORC fails the query when a file's column
     * has another type than the table's, which its own readers convert. Parquet ignores the precision of decimals and cuts the value to
     * it. Text formats only compare row by row, as the filter does anyway.
@@ -52,12 +56,17 @@ private[aqeplugin] object ParquetKeys extends KeyedFormat {
 
   /** Whether decimal keys are known to leave out enough that each task may read the end of its file once more, to compare its type. */
   private def leavesOutDecimals(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics): Boolean =
-    keys.column.dataType.isInstanceOf[DecimalType] && isRead(scan) && KeyFilters.isPlain(keys.column.name) &&
-      scan.conf.parquetFilterPushDown && scan.conf.parquetFilterPushDownDecimal && !PartitionRange.isPartition(scan, keys.column) &&
-      keys.built.ranges.nonEmpty && tables.of(scan).exists(_.ranges.contains(keys.column.name)) && leavesOutEnough(scan, keys, tables)
+    readsDecimals(scan, keys.column) && !PartitionRange.isPartition(
+      scan,
+      keys.column
+    ) && keys.built.ranges.nonEmpty && tables.of(scan).exists(_.ranges.contains(keys.column.name)) && leavesOutEnough(scan, keys, tables)
 
   /** Whether Spark leaves out the rest of a file after a damaged page. If nobody reads that page, the rows behind it appear. */
   def skipsDamage(files: HadoopFsRelation): Boolean = new FileSourceOptions(files.options).ignoreCorruptFiles
+
+  private def readsDecimals(scan: FileSourceScanExec, column: Attribute): Boolean =
+    column.dataType.isInstanceOf[DecimalType] && isRead(scan) && KeyFilters.isPlain(column.name) && scan.conf.parquetFilterPushDown &&
+      scan.conf.parquetFilterPushDownDecimal
 
   /** Spark cuts the integers of a file to a narrower column, and the ranges in the footer are those of the uncut ones. */
   private def isCut(dataType: DataType): Boolean = dataType == ByteType || dataType == ShortType

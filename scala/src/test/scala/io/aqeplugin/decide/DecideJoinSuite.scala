@@ -141,6 +141,27 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(math.abs(dearer(JoinOption.FilteredSortMerge) - wholeMillis * passRate) < 1e-6)
   }
 
+  test("a filter saves what the scan reads of files without a key, and the check of their rows; none of these passes") {
+    val cheap =
+      build(_.copy(rows = 31, originRows = Some(31), alreadyBroadcast = true, keys = KeyFacts(columns = 1, supported = true))).copy(
+        sparkStrategy = Strategy.Broadcast,
+        probe = Typical.probe.copy(rows = 1000000, scanRows = 1000000, exchanges = 0, keys = None)
+      )
+    def of(bytes: Long, share: Double) = decide(cheap.copy(probe = cheap.probe.copy(keyless = Some(KeylessFiles(bytes, share)))))
+    def terms(decision: JoinDecision, option: JoinOption) =
+      decision.options.find(_.option == option).fold(Map.empty[String, Double])(_.terms.map(term => term.name -> term.nanos).toMap)
+    assert(decide(cheap).filterReason.code == ReasonCode.PassRateTooHigh)
+    val (small, large) = (of(1000000L, 0.75), of(1000000000L, 0.75))
+    assert(small.passRate == 0.25 && small.passRateSource == PassRateSource.Files)
+    assert(small.filterReason.code == ReasonCode.FilterCostsMore && large.filterReason.code == ReasonCode.FilterPays)
+    assert(terms(large, JoinOption.Broadcast)("scan") == 1e9 * thresholds(AqeConf.CostScanNanosPerByte) / cheap.cluster.slots)
+    assert(!terms(large, JoinOption.FilteredBroadcast).contains("scan"))
+    assert(terms(
+      of(1000000L, 0.5),
+      JoinOption.FilteredBroadcast
+    )("filter check") == 2 * terms(small, JoinOption.FilteredBroadcast)("filter check"))
+  }
+
   test("a filter that saves little in the scan pays if it spares its rows a join below") {
     val facts = build(_.copy(rows = 31, originRows = Some(3100), alreadyBroadcast = true)).copy(
       sparkStrategy = Strategy.Broadcast,

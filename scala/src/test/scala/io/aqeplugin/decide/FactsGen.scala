@@ -120,6 +120,7 @@ object FactsGen {
     rowsBefore <- Gen.frequency(3 -> Gen.const(None), 1 -> Gen.some(count))
     beforeExchange <- Gen.prob(0.2)
     sample <- Gen.option(sampledKeys)
+    keyless <- Gen.option(Gen.zip(count, Gen.choose(-0.5, 1.5)).map { case (bytes, share) => KeylessFiles(bytes, share) })
   } yield ProbeFacts(
     rows,
     scanRows,
@@ -135,7 +136,8 @@ object FactsGen {
     path,
     rowsBefore,
     beforeExchange,
-    sample
+    sample,
+    keyless
   )
 
   val sampledKeys: Gen[SampledKeys] = for {

@@ -77,6 +77,8 @@ class JoinSavingProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     val compressed = facts.build.stageBytes.toDouble / facts.build.memoryBytes
     assert(math.abs(found.shuffleBytes - 0.75 * compressed * facts.probe.rows * facts.probe.rowBytes) < 1)
     assert(found.unreadBytes == 750)
+    val inFiles = facts.copy(probe = facts.probe.copy(prunableBytes = 0, keyless = Some(KeylessFiles(1000, 0.5))))
+    assert(saving(inFiles, Filtered, Some(RowsLeft(scanned, 0.25))).map(_.unreadBytes).contains(1000.0))
     val broadcast = saving(facts, JoinOption.Broadcast, None).getOrElse(fail("none"))
     assert(math.abs(broadcast.shuffleBytes - compressed * facts.probe.rows * facts.probe.rowBytes) < 1)
     val unmeasured = facts.copy(build = facts.build.copy(alreadyBroadcast = true))

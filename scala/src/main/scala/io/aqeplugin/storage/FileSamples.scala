@@ -1,0 +1,80 @@
+package io.aqeplugin.storage
+
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.types.DataType
+
+import io.aqeplugin.decide.{KeylessFiles, ValueRange}
+import io.aqeplugin.exec.ColumnKeys
+import io.aqeplugin.metrics.Survivable
+import io.aqeplugin.observe.ProbeFiles
+
+/** A file of a table, and the smallest and largest values that it has of columns.
+  *
+  * @param path
+  *   as its table has it
+  */
+private[storage] final case class FileRanges(path: String, bytes: Long, ranges: Map[String, (Long, Long)])
+
+/** What share of a scan's files holds no key, by the few whose bounds are read for its estimate: footers of [[FooterStatistics]], manifests of
+  * [[IcebergBounds]]. Nothing else is read, and no caller waits. Only for prices: which files are left out is found by all bounds.
+  */
+object FileSamples {
+
+  /** None if keys of this type leave out no files of this kind of scan. Nothing is known of a scan that selects partitions of a table without a log.
+    *
+    * @param scanBytes
+    *   what a scan of files reads
+    */
+  def of(scan: SparkPlan, keys: Seq[Expression], scanBytes: => Double): Option[ProbeFiles] = (scan, keys) match {
+    case (file: FileSourceScanExec, Seq(key: Attribute)) => ofFooters(file, key, scanBytes)
+    case (batch: BatchScanExec, Seq(key: Attribute)) if batch.ordering.isEmpty => Some(ofManifests(batch, key))
+    case _                                                                     => None
+  }
+
+  private def ofFooters(scan: FileSourceScanExec, key: Attribute, bytes: Double): Option[ProbeFiles] = {
+    val isOfDelta = DeltaKeys.usesBounds(scan, key)
+    val isUsed = isOfDelta || SelectedFiles.conditions(scan).isEmpty && (ParquetKeys.usesBounds(scan, key) || OrcKeys.usesBounds(scan, key))
+    val conditions = ConditionRanges.truths(scan.dataFilters)
+    def isRead(file: FileRanges): Boolean =
+      conditions(column => file.ranges.get(column.name).map(range => ValueRange(Some(range), mayBeNull = true))).canBeTrue
+    FooterStatistics.groups(scan).filter(_ => isUsed).map { groups => values =>
+      // Delta's bounds are compared with each key, and the footers of other files with few ranges.
+      groups.now.flatMap(found => keyless(found.files.filter(isRead), key, ColumnKeys.ofValues(values, None), isOfDelta, bytes))
+    }
+  }
+
+  private def ofManifests(scan: BatchScanExec, key: Attribute): ProbeFiles = values =>
+    try
+      for {
+        read <- IcebergRead.of(scan.scan)
+        field <- read.field(key.name) if IcebergWholes.of(IcebergColumns.typeOf(field), key.dataType).isDefined
+        table <- KnownTables.tableOf(scan)
+        sample <- IcebergBounds.sample(table, scan.scan)
+        files = read.files
+        bytes = files.values.sum * math.min(1.0, width(scan.output.map(_.dataType)) / width(table.columns.toSeq.map(_.dataType)))
+        found <- keyless(sample.filter(file => files.contains(file.path)), key, ColumnKeys.ofValues(values, None), comparesEach = true, bytes)
+      } yield found
+    catch {
+      case Survivable(error) =>
+        FooterStatistics.noteUnreadable(Seq(scan.table.name), "its files without a key have no price", error)
+        None
+    }
+
+  private def width(types: Seq[DataType]): Double = math.max(1.0, types.map(_.defaultSize.toDouble).sum)
+
+  private def keyless(
+      sample: Seq[FileRanges],
+      key: Attribute,
+      keys: ColumnKeys,
+      comparesEach: Boolean,
+      bytes: Double
+  ): Option[KeylessFiles] = {
+    val meets = KeyMeeting.of((if (comparesEach) keys.values.fold(keys.ranges)(_.map(one => (one, one))) else keys.ranges).toIndexedSeq)
+    val without = sample.filter(_.ranges.get(key.name).exists { case (low, high) => !meets(Some(low), Some(high)) })
+    // As if one file more had been looked at that holds a key: a few without one do not show that there is none.
+    val share = without.map(_.bytes).sum.toDouble / math.max(1L, sample.map(_.bytes).sum) * sample.size / (sample.size + 1)
+    Option.when(share > 0)(KeylessFiles((share * bytes).toLong, share))
+  }
+}

@@ -1,0 +1,74 @@
+package io.aqeplugin.e2e
+
+import com.fasterxml.jackson.databind.JsonNode
+import org.scalatest.funsuite.AnyFunSuite
+
+/** Keys of a broadcast join, which are cheap to look up: a filter pays for the files that it leaves out, by the default thresholds. */
+class KeylessFilesSuite extends AnyFunSuite with TableFormats {
+  private val Files = 24
+  private val RowsOfFile = 5000
+  private val Rows = Files * RowsOfFile
+
+  private val Pad = (0 until 4).map(i => s"sha2(concat(id, '-$i'), 512)").mkString("concat(", ", ", ")")
+
+  private val Keys = Seq(
+    "k_int" -> "CAST(id AS int)",
+    "k_date" -> "DATE'1975-01-01' + CAST(id AS int)",
+    "k_decimal" -> "CAST(id / 4 AS decimal(12, 2))",
+    "k_timestamp" -> "timestamp_seconds(1600000000 + id * 60)"
+  )
+
+  private val Formats = Seq("parquet", "orc", "delta", "iceberg")
+
+  private def named(format: String): String = if (format == "iceberg") "ice.facts" else s"$format.`file://${folder.resolve(format)}`"
+
+  // The footers of other times tell nothing.
+  override protected def applicationConf: Map[String, String] =
+    super.applicationConf + ("spark.sql.parquet.outputTimestampType" -> "TIMESTAMP_MICROS")
+
+  override protected def beforeAll(): Unit = {
+    super.beforeAll()
+    val columns = Keys.map { case (name, value) => s"$value AS $name" }
+    withConf("spark.aqePlugin.mode" -> "off") {
+      val facts = spark.range(0, Rows, 1, Files).selectExpr((columns :+ "id AS v") :+ s"$Pad AS pad": _*)
+      Formats.foreach {
+        case "iceberg" => facts.writeTo("ice.facts").using("iceberg").tableProperty("write.distribution-mode", "none").create()
+        case format    => facts.write.format(format).save(folder.resolve(format).toString)
+      }
+    }
+    // In two of the files, and some in each.
+    table("near", s"SELECT ${columns.mkString(", ")} FROM range($Rows) WHERE id BETWEEN 7000 AND 7020 OR id BETWEEN 99000 AND 99020")
+    table("spread", s"SELECT ${columns.mkString(", ")} FROM range($Rows) WHERE id % 500 = 7")
+    table("last", s"SELECT ${columns.mkString(", ")} FROM range($Rows) WHERE id >= ${Rows - 100}")
+  }
+
+  /** The filter's decision, and the rows that were read, of a query that has the rows that it has without the plugin. */
+  private def decided(query: String): (JsonNode, Long) = withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m") {
+    val expected = withoutPlugin(spark.sql(query))
+    // The first query may not wait for the bounds long enough.
+    assert(ran(spark.sql(query)).rows == expected)
+    val (again, read) = reading(ran(spark.sql(query)))
+    assert(again.rows == expected && again.decided.size == 1, again.plan)
+    (again.decided.head.decision, read.records)
+  }
+
+  private def joined(format: String, dimension: String, key: String, where: String = ""): String =
+    s"SELECT count(*), sum(v), max(pad) FROM ${named(format)} f JOIN $dimension d ON f.$key = d.$key $where"
+
+  private def code(decision: JsonNode): String = decision.at("/filterReason/code").textValue
+
+  for (format <- Formats; (key, _) <- Keys)
+    test(s"$format: keys of $key in two of $Files files leave the others unread, keys in all of them make no filter") {
+      val (near, read) = decided(joined(format, "near", key))
+      assert(code(near) == "FILTER_PAYS" && read <= 3 * RowsOfFile + 42, near)
+      assert(near.at("/facts/probe/keyless/share").asDouble > 0.7 && near.at("/facts/probe/keyless/bytes").asLong > (4 << 20), near)
+      val (spread, all) = decided(joined(format, "spread", key))
+      assert(!spread.get("buildFilter").asBoolean && spread.at("/facts/probe/keyless").isNull && all >= Rows, spread)
+    }
+
+  for (format <- Formats)
+    test(s"$format: files that a condition of the query leaves out are no gain of the filter") {
+      val (decision, _) = decided(joined(format, "last", "k_int", s"WHERE f.k_int >= ${Rows - RowsOfFile}"))
+      assert(decision.at("/facts/probe/keyless").isNull && code(decision) != "FILTER_PAYS", decision)
+    }
+}
