@@ -1,18 +1,23 @@
 package io.aqeplugin.storage
 
+import java.security.PrivilegedExceptionAction
 import java.util.{Collections, Map => JavaMap, WeakHashMap}
 import java.util.concurrent.TimeUnit
 
 import scala.jdk.CollectionConverters._
 
+import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.{Column, DataFrame, Dataset, Row, SparkSession}
+import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.execution.{FileSourceScanExec, SQLExecution}
 import org.apache.spark.sql.functions.{col, from_json}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.aqeplugin.exec.DaemonThreads
+import io.aqeplugin.metrics.Survivable
 import io.aqeplugin.observe.Wholes
 
 /** Bounds of one column in a file; an end that is not known is open.
@@ -24,54 +29,82 @@ private[storage] final case class FileBounds[A](low: Option[A], high: Option[A],
 
 /** Bounds of columns in the files of one version of a Delta table, from the statistics of Delta's log, which are right, missing or wide.
   *
-  * The checksum that Delta keeps beside its last commit has them for up to 50 files, and is read already. For more, a job reads those of a column once, for as
-  * long as Delta keeps the version.
+  * The checksum that Delta keeps beside its last commit has them for up to 50 files, and is read already. For more, a job reads those of a column. Another
+  * thread reads, once for as long as Delta keeps the version: what a query does not wait for serves the next one.
   */
 private[storage] object DeltaBounds {
 
   /** By the path of a file as the log has it. */
   type Files = Map[String, FileBounds[Any]]
 
-  private val known: JavaMap[AnyRef, Map[(String, DataType), Files]] =
-    Collections.synchronizedMap(new WeakHashMap[AnyRef, Map[(String, DataType), Files]])
+  private type Reading = Awaited[Files]
+
+  private val known: JavaMap[AnyRef, Map[(String, DataType), Reading]] =
+    Collections.synchronizedMap(new WeakHashMap[AnyRef, Map[(String, DataType), Reading]])
+
+  private lazy val readers = DaemonThreads.pool("aqe-plugin-delta-bounds", 2, mostWaiting = 64)
 
   /** Delta's own switch, for tables whose statistics nobody trusts. */
   private val SkippingKey = "spark.databricks.delta.stats.skipping"
 
-  /** Whole numbers by the codes of keys, or texts; what Delta throws, once.
+  /** Whole numbers by the codes of keys, or texts.
     *
     * @param snapshot
-    *   Delta's own version of the table
+    *   Delta's own version of the table that `scan` reads
+    * @param maxMillis
+    *   no query waits longer since the reading began
     * @param mayRun
     *   whether a job may read the log
     * @return
-    *   none if a job would have to, or this version of Delta has no such statistics
+    *   none if a job would have to, the bounds are late, or this version of Delta has no such statistics
     */
-  def of(snapshot: AnyRef, column: Attribute, mayRun: => Boolean): Option[Files] = {
+  def of(scan: FileSourceScanExec, snapshot: AnyRef, column: Attribute, maxMillis: => Long, mayRun: => Boolean): Option[Files] = {
     def before = Option(known.get(snapshot)).getOrElse(Map.empty)
     val question = (column.name, column.dataType)
     if (!SQLConf.get.getConfString(SkippingKey, "true").toBoolean) None
     else
       before.get(question).orElse {
         inChecksum(snapshot).orElse(if (mayRun) inLog(snapshot) else None).map { log =>
-          // Where it fails, it would fail for the next plan of the query too.
-          known.put(snapshot, before.updated(question, Map.empty))
-          val found = read(snapshot, log, column)
-          val _ = known.put(snapshot, before.updated(question, found))
-          found
+          val reading = new Reading(maxMillis)
+          known.put(snapshot, before.updated(question, reading))
+          start(reading, scan)(read(snapshot, log(), column)) { val _ = known.put(snapshot, before.removed(question)) }
+          reading
         }
-      }
+      }.map(_.orWhenLate(Map.empty))
   }
 
-  private def inLog(snapshot: AnyRef): Option[DataFrame] =
-    DeltaScan.valueOf(snapshot, "withStats").collect { case log: Dataset[_] => log.toDF() }
+  private def start(reading: Reading, scan: FileSourceScanExec)(read: => Files)(forget: => Unit): Unit = {
+    val table = scan.relation.location.rootPaths.map(_.toString)
+    val asUser: PrivilegedExceptionAction[Files] = () => read
+    val user = UserGroupInformation.getCurrentUser
+    def fail(error: Throwable): Unit = {
+      // With its query, of which the next one knows nothing. What fails otherwise would fail again.
+      if (SparkBridge.isCancellation(error)) forget
+      else FooterStatistics.noteUnreadable(table, "no files are left out by keys", error)
+      reading.end(Map.empty)
+    }
+    try {
+      val _ = SQLExecution.withThreadLocalCaptured(scan.session, readers) {
+        try reading.end(user.doAs(asUser))
+        catch { case error @ (Survivable(_) | (_: OutOfMemoryError)) => fail(error) }
+      }
+    } catch {
+      // A driver may not be able to start another thread.
+      case error @ (Survivable(_) | (_: OutOfMemoryError)) => forget; fail(error)
+    }
+  }
 
-  private def inChecksum(snapshot: AnyRef): Option[DataFrame] =
+  private type Log = () => DataFrame
+
+  private def inLog(snapshot: AnyRef): Option[Log] =
+    DeltaScan.valueOf(snapshot, "withStats").collect { case log: Dataset[_] => () => log.toDF() }
+
+  private def inChecksum(snapshot: AnyRef): Option[Log] =
     for {
       checksum <- DeltaScan.valueOf(snapshot, "checksumOpt").collect { case Some(checksum: AnyRef) => checksum }
       files <- DeltaScan.valueOf(checksum, "allFiles").collect { case Some(files: collection.Seq[_]) => files.toSeq }
       statistics <- DeltaScan.valueOf(snapshot, "statsSchema").collect { case schema: StructType => schema }
-    } yield {
+    } yield () => {
       val rows = files.collect { case file: AnyRef => Row(text(file, "path"), text(file, "stats")) }
       // Delta parses them so.
       SparkSession.active.createDataFrame(rows.asJava, StructType.fromDDL("path STRING, stats STRING"))

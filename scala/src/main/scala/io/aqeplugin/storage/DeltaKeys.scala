@@ -3,14 +3,15 @@ package io.aqeplugin.storage
 import org.apache.hadoop.fs.Path
 import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression}
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.datasources.PartitionDirectory
+import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
+import io.aqeplugin.exec.ColumnKeys
 import io.aqeplugin.metrics.Survivable
 import io.aqeplugin.observe.{TableStatistics, Wholes}
 
@@ -26,6 +27,11 @@ private[storage] object DeltaKeys extends KeyedFormat {
     * divides them into tasks: by its bytes and the cost of opening it.
     */
   private val MinBytes = 64L << 20
+
+  /** A query waits for the bounds for so long, or a share of the time in which all files could be read. */
+  private val LeastWaitMillis = 1000L
+  private val ShareWaited = 0.1
+  private val MillisPerByte = 5e-6
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case file: FileSourceScanExec => DeltaScan.selectedFiles(file).flatMap { files =>
@@ -56,27 +62,39 @@ private[storage] object DeltaKeys extends KeyedFormat {
       .filter((found: Any) => value.eval(InternalRow(found)) == true).toSeq
   }
 
+  /** By what the scan reads, its conditions, whether there are more of them, and the keys. */
+  private val earlier =
+    new PerRelation[(FileIndex, Seq[Expression], Seq[Expression], Boolean, String, ColumnKeys), FilesOfKeys]("deltaFilesOfKeys")
+
   private def byBounds(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics, files: Int): Option[FileSourceScanExec] = {
     val inFiles = if (isTrusted(keys) && DeltaScan.readsByName(scan)) ParquetKeys.conditions(scan, keys, tables) else Nil
+    val question =
+      (scan.relation.location, scan.partitionFilters, scan.dataFilters, inFiles.nonEmpty, keys.column.name, keys.built)
+    earlier.of(scan, keys.column, question)(chosen(scan, keys, files, inFiles.nonEmpty)).map { index =>
+      val reading = ThisSparkLine.withRelation(scan, scan.relation.copy(location = index)(scan.relation.sparkSession))
+      ThisSparkLine.withDataFilters(reading, inFiles)
+    }
+  }
+
+  /** The files that may hold a key; none if these are all, and Delta may list them. */
+  private def chosen(scan: FileSourceScanExec, keys: KnownKeys, files: Int, isConditioned: Boolean): Option[FilesOfKeys] = {
     val left = withoutKeys(scan, keys, files)
-    Option.when(inFiles.nonEmpty || left.nonEmpty) {
+    Option.when(isConditioned || left.nonEmpty) {
       val listed = scan.selectedPartitions.filePartitionIterator.map { part =>
         PartitionDirectory(part.values, part.files.filterNot(file => left(file.getPath)).toVector)
       }.filter(_.files.nonEmpty).toVector
-      val index = FilesOfKeys.among(scan.relation.location, keys.column.name, keys.built, listed)
-      val reading = ThisSparkLine.withRelation(scan, scan.relation.copy(location = index)(scan.relation.sparkSession))
-      ThisSparkLine.withDataFilters(reading, inFiles)
+      FilesOfKeys.among(scan.relation.location, keys.column.name, keys.built, listed)
     }
   }
 
   /** Files of the table that hold no key by their bounds. */
   private def withoutKeys(scan: FileSourceScanExec, keys: KnownKeys, files: Int): Set[Path] =
     try {
+      lazy val bytes = FilesOfKeys.all(scan.relation.location).sizeInBytes
       val found = for {
-        meets <- meeting(keys)
+        meets <- meeting(keys) if !FileSamples.showAll(scan, keys)
         snapshot <- DeltaScan.snapshot(scan)
-        bounds <-
-          DeltaBounds.of(snapshot, keys.column, isLarge(FilesOfKeys.all(scan.relation.location).sizeInBytes, files.toLong, scan.conf))
+        bounds <- DeltaBounds.of(scan, snapshot, keys.column, mostWaitMillis(bytes, scan), isLarge(bytes, files.toLong, scan.conf))
       } yield bounds.iterator.collect { case (path, file) if file.isEmpty || !meets(file) => DeltaScan.fileOf(scan, path) }.toSet
       found.getOrElse(Set.empty)
     } catch {
@@ -117,6 +135,11 @@ private[storage] object DeltaKeys extends KeyedFormat {
   def isTrusted(keys: KnownKeys): Boolean = keys.column.dataType match {
     case BooleanType | IntegerType | LongType | DateType | TimestampType | TimestampNTZType => true
     case _                                                                                  => keys.areAscii
+  }
+
+  private def mostWaitMillis(bytes: Long, scan: FileSourceScanExec): Long = {
+    val slots = scan.session.sparkContext.defaultParallelism.max(1)
+    math.max(LeastWaitMillis, (bytes * MillisPerByte / slots * ShareWaited).toLong)
   }
 
   /** Whether a job that reads bounds of files pays. */

@@ -24,14 +24,16 @@ import io.aqeplugin.observe.TableStatistics
 private[storage] object DeltaV2Keys extends KeyedFormat {
   private val ScanClass = "io.delta.spark.internal.v2.read.DeltaV2Scan"
   private val TableClass = "io.delta.spark.internal.v2.catalog.DeltaV2Table"
-  private val earlier = new PerRelation[(String, ColumnKeys), Scan]("deltaFiles")
+  private val earlier = new PerRelation[(Seq[Expression], String, ColumnKeys), Scan]("deltaFiles")
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {
     case batch: BatchScanExec if isRead(batch) && DeltaKeys.isTrusted(keys) && !BatchScanKeys.filters(batch, keys.column) =>
       try
         for {
           files <- Some(filesOf(batch.scan)) if DeltaKeys.isLarge(files.bytes, files.count, batch.conf)
-          fresh <- earlier.of(batch, keys.column, (keys.column.name, keys.built))(built(batch, keys)) if filesOf(fresh).count < files.count
+          before = conditions(batch)
+          fresh <- earlier.of(batch, keys.column, (before, keys.column.name, keys.built))(built(batch, keys, before))
+          if filesOf(fresh).count < files.count
         } yield {
           val left = DataFiles(files.count - filesOf(fresh).count, files.bytes - filesOf(fresh).bytes)
           LeftOut.counted(batch, KeyedFormat.linked(batch, ThisSparkLine.withSource(batch, fresh)), Some(_ => Some(left)))
@@ -51,11 +53,14 @@ private[storage] object DeltaV2Keys extends KeyedFormat {
     batch.scan.getClass.getName == ScanClass && batch.table.getClass.getName == TableClass && batch.ordering.isEmpty &&
       batch.table.properties.get("delta.columnMapping.mode") != "id"
 
-  private def built(batch: BatchScanExec, keys: KnownKeys): Option[Scan] = {
-    val before = Seq("partitionFilters", "dataFilters").flatMap(IcebergMembers.privately(batch.scan, _) match {
+  /** What the scan's files fulfil. */
+  private def conditions(batch: BatchScanExec): Seq[Expression] =
+    Seq("partitionFilters", "dataFilters").flatMap(IcebergMembers.privately(batch.scan, _) match {
       case conditions: Array[Expression] => conditions.toSeq
       case _                             => Nil
     })
+
+  private def built(batch: BatchScanExec, keys: KnownKeys, before: Seq[Expression]): Option[Scan] = {
     val more = keys.isListed(keys.inListMaxKeys).toSeq ++ keys.isInRanges
     (batch.table, IcebergMembers.withinPackage(batch.scan, "getOptions")) match {
       case (table: SupportsRead, options: CaseInsensitiveStringMap) if more.nonEmpty =>

@@ -28,7 +28,7 @@ object FileSamples {
     *   what a scan of files reads
     */
   def of(scan: SparkPlan, keys: Seq[Expression], scanBytes: => Double): Option[ProbeFiles] = (scan, keys) match {
-    case (file: FileSourceScanExec, Seq(key: Attribute)) => ofFooters(file, key, scanBytes)
+    case (file: FileSourceScanExec, Seq(key: Attribute))                       => ofFooters(file, key, scanBytes)
     case (batch: BatchScanExec, Seq(key: Attribute)) if batch.ordering.isEmpty => Some(ofManifests(batch, key))
     case _                                                                     => None
   }
@@ -36,13 +36,31 @@ object FileSamples {
   private def ofFooters(scan: FileSourceScanExec, key: Attribute, bytes: Double): Option[ProbeFiles] = {
     val isOfDelta = DeltaKeys.usesBounds(scan, key)
     val isUsed = isOfDelta || SelectedFiles.conditions(scan).isEmpty && (ParquetKeys.usesBounds(scan, key) || OrcKeys.usesBounds(scan, key))
-    val conditions = ConditionRanges.truths(scan.dataFilters)
-    def isRead(file: FileRanges): Boolean =
-      conditions(column => file.ranges.get(column.name).map(range => ValueRange(Some(range), mayBeNull = true))).canBeTrue
+    val read = readBy(scan.dataFilters)
     FooterStatistics.groups(scan).filter(_ => isUsed).map { groups => values =>
       // Delta's bounds are compared with each key, and the footers of other files with few ranges.
-      groups.now.flatMap(found => keyless(found.files.filter(isRead), key, ColumnKeys.ofValues(values, None), isOfDelta, bytes))
+      groups.now.flatMap(found => keyless(read(found.files), key, ColumnKeys.ofValues(values, None), isOfDelta, bytes))
     }
+  }
+
+  /** Those of some files in which a row may fulfil the conditions. */
+  private def readBy(conditions: Seq[Expression]): Seq[FileRanges] => Seq[FileRanges] = {
+    val truths = ConditionRanges.truths(conditions)
+    _.filter(file => truths(column => file.ranges.get(column.name).map(range => ValueRange(Some(range), mayBeNull = true))).canBeTrue)
+  }
+
+  /** Whether each of several files of a Delta table may hold a key, so that to look at all of them promises nothing. */
+  private[storage] def showAll(scan: FileSourceScanExec, keys: KnownKeys): Boolean = {
+    val files = FooterStatistics.groups(scan).flatMap(_.now).fold(Seq.empty[FileRanges])(found => readBy(scan.dataFilters)(found.files))
+    val known = files.flatMap(_.ranges.get(keys.column.name))
+    known.size == files.size && files.size >= Several && known.forall(isMet(keys.built, comparesEach = true))
+  }
+
+  private val Several = 8
+
+  private def isMet(keys: ColumnKeys, comparesEach: Boolean): ((Long, Long)) => Boolean = {
+    val meets = KeyMeeting.of((if (comparesEach) keys.values.fold(keys.ranges)(_.map(one => (one, one))) else keys.ranges).toIndexedSeq)
+    range => meets(Some(range._1), Some(range._2))
   }
 
   private def ofManifests(scan: BatchScanExec, key: Attribute): ProbeFiles = values =>
@@ -54,7 +72,8 @@ object FileSamples {
         sample <- IcebergBounds.sample(table, scan.scan)
         files = read.files
         bytes = files.values.sum * math.min(1.0, width(scan.output.map(_.dataType)) / width(table.columns.toSeq.map(_.dataType)))
-        found <- keyless(sample.filter(file => files.contains(file.path)), key, ColumnKeys.ofValues(values, None), comparesEach = true, bytes)
+        found <-
+          keyless(sample.filter(file => files.contains(file.path)), key, ColumnKeys.ofValues(values, None), comparesEach = true, bytes)
       } yield found
     catch {
       case Survivable(error) =>
@@ -71,8 +90,8 @@ object FileSamples {
       comparesEach: Boolean,
       bytes: Double
   ): Option[KeylessFiles] = {
-    val meets = KeyMeeting.of((if (comparesEach) keys.values.fold(keys.ranges)(_.map(one => (one, one))) else keys.ranges).toIndexedSeq)
-    val without = sample.filter(_.ranges.get(key.name).exists { case (low, high) => !meets(Some(low), Some(high)) })
+    val meets = isMet(keys, comparesEach)
+    val without = sample.filter(_.ranges.get(key.name).exists(!meets(_)))
     // As if one file more had been looked at that holds a key: a few without one do not show that there is none.
     val share = without.map(_.bytes).sum.toDouble / math.max(1L, sample.map(_.bytes).sum) * sample.size / (sample.size + 1)
     Option.when(share > 0)(KeylessFiles((share * bytes).toLong, share))

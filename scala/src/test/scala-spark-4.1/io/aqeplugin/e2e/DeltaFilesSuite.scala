@@ -3,13 +3,18 @@ package io.aqeplugin.e2e
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.util.TimeZone
+import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.spark.sql.execution.{ColumnarToRowExec, FileSourceScanExec, SQLExecution}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskStart}
+import org.apache.spark.sql.execution.{ColumnarToRowExec, FileSourceScanExec, SQLExecution, SparkPlan}
+import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Seconds, Span}
 
 import io.aqeplugin.exec.{ColumnKeys, FilterSummary}
 import io.aqeplugin.observe.TableStatistics
@@ -88,6 +93,54 @@ class DeltaFilesSuite extends AnyFunSuite with TableFormats {
     made(s"INSERT INTO ${path("many")} SELECT $Columns FROM range(0, 1000, 1, 100)")
     assert(jobs() == first)
   }
+
+  test("a log that is not read in time is not waited for, and serves the next query") {
+    delta("late", files = 100)
+    withConf("spark.aqePlugin.mode" -> "off") {
+      withoutPlugin(spark.sql(s"SELECT * FROM ${path("late")}"))
+      val first = scanned("late")
+      val started = new CountDownLatch(2)
+      val busy = new Thread(() => spark.sparkContext.parallelize(1 to 2, 2).foreach(_ => DeltaFilesSuite.holdSlot()))
+      spark.sparkContext.addSparkListener(new SparkListener {
+        override def onTaskStart(start: SparkListenerTaskStart): Unit = started.countDown()
+      })
+      busy.start()
+      assert(started.await(20, TimeUnit.SECONDS))
+      val begin = System.nanoTime()
+      val whole = narrowed(first)
+      val seconds = (System.nanoTime() - begin) / 1e9
+      assert(seconds > 0.9 && seconds < DeltaFilesSuite.HeldMillis / 1000.0 - 1 && filesOf(whole) == 100, seconds)
+      busy.join()
+      eventually(timeout(Span(20, Seconds)))(assert(filesOf(narrowed(scanned("late"))) == 3))
+      assert(filesOf(narrowed(first)) == 100, "one query has one plan")
+    }
+  }
+
+  test("a query that is planned anew lists no files again") {
+    delta("planned")
+    withConf("spark.aqePlugin.mode" -> "off") {
+      val scan = scanned("planned")
+      val (first, again) = (narrowed(scan), narrowed(scan))
+      assert(filesOf(first) == 3 && filesOf(again) == 3 && locationOf(first).eq(locationOf(again)))
+      assert(filesOf(narrowed(scan, 7L)) == 1)
+    }
+  }
+
+  private def scanned(table: String): FileSourceScanExec =
+    collect(spark.sql(s"SELECT k, v FROM ${path(table)}").queryExecution.executedPlan) { case scan: FileSourceScanExec => scan }.head
+
+  private def narrowed(scan: FileSourceScanExec, keys: Long*): SparkPlan = {
+    val all = if (keys.isEmpty) Seq(7L, 500L, 501L, 999L) else keys
+    val built = FilterSummary("exact", 8L, Seq(ColumnKeys(all.map(key => (key, key)), Some(all))), 1L, 0L)
+    ScanAdapter.withKnownKeys(scan, scan.output.filter(_.name == "k"), built, TableStatistics.None, 50)
+  }
+
+  private def locationOf(scan: SparkPlan): FileIndex = scan match {
+    case file: FileSourceScanExec => file.relation.location
+    case other                    => fail(other.toString)
+  }
+
+  private def filesOf(scan: SparkPlan): Int = locationOf(scan).listFiles(Nil, Nil).map(_.files.size).sum
 
   test("values of each type that filters hold") {
     val types = Seq(
@@ -265,4 +318,11 @@ class DeltaFilesSuite extends AnyFunSuite with TableFormats {
       }
     }
   }
+}
+
+private object DeltaFilesSuite {
+  val HeldMillis = 5000L
+
+  /** A task of a closure that holds no suite. */
+  def holdSlot(): Unit = Thread.sleep(HeldMillis)
 }
