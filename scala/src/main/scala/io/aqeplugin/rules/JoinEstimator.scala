@@ -100,7 +100,8 @@ private[rules] final class JoinEstimator(
             KeySamples.of(scan, target.keys)
           case _ => None
         },
-        FileSamples.of(target.scan, target.keys, estimates.scanBytes(target.scan))
+        // An engine's own scan gets conditions above it.
+        if (context.engine.isEmpty) FileSamples.of(target.scan, target.keys, estimates.scanBytes(target.scan)) else None
       )
     case _ =>
   }
