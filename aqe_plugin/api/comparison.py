@@ -173,7 +173,7 @@ def compare(query: ComparedQuery, runs: int, progress: Callable[[str], object]) 
         rows = RowsCompared("failed", f"and not without it: {first_line(error)}", off.rows)
     else:
         rows = compare_rows(query, off, apply)
-    remarks = _CACHE if query.shape.reads_cache else ()
+    remarks: tuple[str, ...] = _CACHE if query.shape.reads_cache else ()
     report = "" if rows.verdict == "equal" else _report(query, rows)
     if rows.verdict in ("differ", "failed"):
         return Comparison(rows, remarks=remarks, report=report)
@@ -187,11 +187,11 @@ def compare(query: ComparedQuery, runs: int, progress: Callable[[str], object]) 
             processor[side] += [] if taken is None else [taken]
     off_seconds, apply_seconds = (tuple(seconds[side]) for side in SIDES)
     decided = query.decided()
-    engines = {join.decision.facts.engine for story in decided for join in story.joins} - {None}
+    engines = {join.decision.facts.engine for story in decided for join in story.joins if join.decision.facts.engine}
     if engines:
         processor = {side: [] for side in SIDES}
         remarks += tuple(
-            f"{engine} works outside of Spark's tasks, so there are no processor times." for engine in engines
+            f"{engine} works outside of Spark's tasks, so there are no processor times." for engine in sorted(engines)
         )
     off_processor, apply_processor = (tuple(processor[side]) for side in SIDES)
     return Comparison(

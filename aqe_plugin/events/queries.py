@@ -64,7 +64,8 @@ class JoinStory:
     def spares_shuffle(self) -> bool:
         """Whether a wait let Spark's broadcast begin before the probe side was shuffled."""
         facts, shuffled = self.decision.facts, self.saving.shuffle_bytes if self.saving is not None else None
-        return facts.spark_strategy == "broadcast" and not facts.small_by_filters and bool(shuffled and shuffled > 0)
+        waits = facts.waiting is not None and facts.waiting.waits
+        return waits and facts.spark_strategy == "broadcast" and not facts.small_by_filters and (shuffled or 0) > 0
 
     @property
     def worked(self) -> tuple[FilterOutcome, ...]:

@@ -180,6 +180,11 @@ def _forced_by(decision: JoinDecision, query: QueryStory) -> str:
     return f"forced by {who}: {FORCE_KEY} has {entry}" if entry else ""
 
 
+def _is_estimated(decision: JoinDecision) -> bool:
+    """Whether the estimate of what passes has led to a filter, or to none."""
+    return decision.build_filter or decision.filter_reason.code == "PASS_RATE_TOO_HIGH"
+
+
 def _filter_cell(join: JoinStory) -> Segments:
     decision = join.decision
     verb = "filter" if decision.build_filter else "no filter"
@@ -191,7 +196,7 @@ def _filter_cell(join: JoinStory) -> Segments:
     return (
         (f"{verb}: {visible(describe_reason(decision.filter_reason))}", ""),
         *(((f"\n{visible(describe_wait(wait))}", "dim"),) if wait is not None else ()),
-        *(((f"\n{visible(describe_estimate(decision))}", ""),) if decision.build_filter else ()),
+        *(((f"\n{visible(describe_estimate(decision))}", ""),) if _is_estimated(decision) else ()),
         *((f"\n{visible(describe_filter(one))}", "" if one.applied else "yellow") for one in pending),
         *((f"\n{visible(describe_outcome(one))}", "yellow" if one.reason else "green") for one in join.outcomes),
     )

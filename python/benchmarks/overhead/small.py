@@ -117,7 +117,8 @@ def block_lines(joins: int, found: dict[str, list[Block]]) -> Iterator[str]:
 def _joined(blocks: Sequence[Block]) -> list[Block]:
     """Blocks of enough queries to have a 95th percentile; the last blocks may be left over."""
     groups = [blocks[at : at + _P95_BLOCKS] for at in range(0, len(blocks) - _P95_BLOCKS + 1, _P95_BLOCKS)]
-    return [Block(tuple(s for one in some for s in one.seconds), sum(one.processor for one in some)) for some in groups]
+    joined = groups or [blocks]
+    return [Block(tuple(s for one in some for s in one.seconds), sum(one.processor for one in some)) for some in joined]
 
 
 def _ratio(own: Sequence[Block], base: Sequence[Block], of: Callable[[Block], float]) -> Interval:

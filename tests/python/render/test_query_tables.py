@@ -145,6 +145,16 @@ def test_a_shuffle_that_spark_would_write_before_its_own_broadcast_is_explained(
     assert any("without the filters of other joins, Spark would not broadcast" in one for one in told) == is_told
 
 
+def test_a_pass_rate_that_refused_a_filter_says_where_it_comes_from() -> None:
+    refused = replace(
+        DECISION, build_filter=False, filter_reason=Reason("PASS_RATE_TOO_HIGH", 1.0, 0.7, "ratio", ""), pass_rate=1.0
+    )
+    told = "\n".join(plain_lines(replace(story(), joins=(JoinStory(refused, (), ()),))))
+    assert f"({refused.pass_rate_source})" in told
+    costly = replace(refused, filter_reason=Reason("JOIN_TYPE", None, None, "", ""))
+    assert "expected to remove" not in "\n".join(plain_lines(replace(story(), joins=(JoinStory(costly, (), ()),))))
+
+
 def test_the_engine_that_carries_a_join_out_is_named() -> None:
     beside = replace(DECISION, facts=replace(FACTS, engine="Comet"))
     told = [plain_lines(replace(story(), joins=(JoinStory(decision, (), ()),))) for decision in (beside, DECISION)]

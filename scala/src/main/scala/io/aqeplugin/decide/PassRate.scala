@@ -74,10 +74,11 @@ object PassRate {
         .getOrElse(PassRateEstimate(1.0, PassRateSource.Unknown))
       val composite = fromComposite(facts, thresholds).filter(_ < single.value)
       val assumed = composite.fold(single)(PassRateEstimate(_, PassRateSource.Composite))
-      val bounded = facts.probe.sample.fold(assumed.value)(_.bounded(assumed.value))
-      val sampled = if (bounded == assumed.value) assumed else PassRateEstimate(bounded, PassRateSource.Sample)
       val inFiles = 1 - facts.probe.keylessShare
-      if (inFiles < sampled.value) PassRateEstimate(inFiles, PassRateSource.Files) else sampled
+      val ofFiles = if (inFiles < assumed.value) PassRateEstimate(inFiles, PassRateSource.Files) else assumed
+      // Rows that were looked at say more than the bounds of a few files.
+      val bounded = facts.probe.sample.fold(ofFiles.value)(_.bounded(ofFiles.value))
+      if (bounded == ofFiles.value) ofFiles else PassRateEstimate(bounded, PassRateSource.Sample)
     }
 
   private def fromDistributions(facts: JoinFacts): Option[Double] = {

@@ -65,7 +65,7 @@ object ReasonCode extends DefinedNames[ReasonCode] {
   val JoinType = code("JOIN_TYPE", Filter)("the join keeps probe rows that have no partner")
   val UnsupportedKeyType = code("UNSUPPORTED_KEY_TYPE", Filter)("a key column has a type that filters do not support")
   val EngineKey = code("ENGINE_KEY", Filter)(
-    "an engine carries the plan out, and a key is not a column whose values it hashes as Spark does"
+    "an engine carries the plan out, and a key is no column of integers, dates, timestamps or strings, by which it filters"
   )
   val KeyNotPlain = code("KEY_NOT_PLAIN", Filter)("a key is neither a column nor a deterministic expression of Spark's of one column")
   val NonDeterministic = code("NON_DETERMINISTIC", Filter)("the build side may give different rows when it runs again")

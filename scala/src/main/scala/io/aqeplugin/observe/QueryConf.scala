@@ -7,7 +7,7 @@ import io.aqeplugin.decide.{ClusterFacts, Thresholds}
 final class ClusterSeen(read: => ClusterFacts, running: => Int = 0) {
   lazy val facts: ClusterFacts = read
 
-  /** Tasks of other queries that ran then. */
+  /** Tasks of other queries that ran then; 0 if the query's own may have run too. */
   lazy val busySlots: Int = running
 }
 

@@ -212,6 +212,9 @@ final class QueryState(val executionId: Long) {
   def isLookedAt: Boolean = looked.get
   def look(): Unit = looked.set(true)
 
+  /** Whether stages of the query may run although its joins were not looked at. */
+  def hasBegun: Boolean = !passed.isEmpty
+
   /** Notes a plan whose joins are not looked at, and returns what is kept: of its plans after each stage, the first counts. */
   def passBy(plan: PassedBy): PassedBy = Option(passed.putIfAbsent(plan.columns, plan)).getOrElse(plan)
 

@@ -1,5 +1,7 @@
 package io.aqeplugin.place
 
+import scala.annotation.tailrec
+
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.{ExistenceJoin, FullOuter, LeftAnti, LeftOuter, RightOuter}
 import org.apache.spark.sql.execution._
@@ -205,10 +207,14 @@ object FilterTargets {
     */
   def steps(targets: Seq[FilterTarget]): Seq[(SparkPlan, SparkPlan)] = {
     val known = ByIdentity.empty[SparkPlan, Unit]
-    targets.flatMap { target =>
-      val up = target.above.iterator.zip(Iterator(target.node) ++ target.above.iterator)
-      up.takeWhile { case (_, child) => known.put(child, ()).isEmpty }.toList.reverse
+    @tailrec
+    def up(above: Seq[SparkPlan], child: SparkPlan, found: List[(SparkPlan, SparkPlan)]): List[(SparkPlan, SparkPlan)] = above match {
+      case operator +: further =>
+        val steps = (operator, child) :: found
+        if (known.put(operator, ()).isDefined) steps else up(further, operator, steps)
+      case _ => found
     }
+    targets.flatMap(target => up(target.above, target.node, Nil))
   }
 
   private def lowestAbove(one: FilterTarget, other: FilterTarget): Option[SparkPlan] =

@@ -115,7 +115,7 @@ object RuleContext {
     val conf = QueryConf(
       mode,
       thresholds,
-      new ClusterSeen(ClusterSize.of(sparkContext), SparkBridge.runningTasks(sparkContext).getOrElse(0)),
+      new ClusterSeen(ClusterSize.of(sparkContext), if (state.hasBegun) 0 else SparkBridge.runningTasks(sparkContext).getOrElse(0)),
       pruning,
       QueryOrigin.of(session, sparkContext),
       SessionConf.arm(SQLConf.get, sparkContext.applicationId, sparkContext.getConf.getAll.toMap),

@@ -59,45 +59,53 @@ private[storage] object DeltaBounds {
     *   none if a job would have to, the bounds are late, or this version of Delta has no such statistics
     */
   def of(scan: FileSourceScanExec, snapshot: AnyRef, column: Attribute, maxMillis: => Long, mayRun: => Boolean): Option[Files] = {
-    def before = Option(known.get(snapshot)).getOrElse(Map.empty)
     val question = (column.name, column.dataType)
+    def begun: Option[Reading] = {
+      val checksum = inChecksum(snapshot)
+      checksum.orElse(if (mayRun) inLog(snapshot) else None).map { log =>
+        val reading = new Reading(maxMillis)
+        note(snapshot)(_.updated(question, reading))
+        start(reading, scan, isShort = checksum.isDefined)(read(snapshot, log(), column))(note(snapshot)(_.removed(question)))
+        reading
+      }
+    }
     if (!SQLConf.get.getConfString(SkippingKey, "true").toBoolean) None
-    else
-      before.get(question).orElse {
-        inChecksum(snapshot).orElse(if (mayRun) inLog(snapshot) else None).map { log =>
-          val reading = new Reading(maxMillis)
-          known.put(snapshot, before.updated(question, reading))
-          start(reading, scan)(read(snapshot, log(), column)) { val _ = known.put(snapshot, before.removed(question)) }
-          reading
-        }
-      }.map(_.orWhenLate(Map.empty))
+    else Option(known.get(snapshot)).flatMap(_.get(question)).orElse(begun).map(_.orWhenLate(Map.empty))
   }
 
-  private def start(reading: Reading, scan: FileSourceScanExec)(read: => Files)(forget: => Unit): Unit = {
-    val table = scan.relation.location.rootPaths.map(_.toString)
-    val asUser: PrivilegedExceptionAction[Files] = () => read
-    val user = UserGroupInformation.getCurrentUser
+  private def note(snapshot: AnyRef)(change: Map[(String, DataType), Reading] => Map[(String, DataType), Reading]): Unit = {
+    val _ = known.compute(snapshot, (_, before) => change(Option(before).getOrElse(Map.empty)))
+  }
+
+  /** What fails is forgotten: the next query tries again. What takes no job is read at once: others may read for long. */
+  private def start(reading: Reading, scan: FileSourceScanExec, isShort: Boolean)(read: => Files)(forget: => Unit): Unit = {
+    def work(asUser: PrivilegedExceptionAction[Files], user: UserGroupInformation): Unit =
+      try reading.end(user.doAs(asUser))
+      catch { case error @ (Survivable(_) | (_: OutOfMemoryError)) => fail(error) }
     def fail(error: Throwable): Unit = {
-      // With its query, of which the next one knows nothing. What fails otherwise would fail again.
-      if (SparkBridge.isCancellation(error)) forget
-      else FooterStatistics.noteUnreadable(table, "no files are left out by keys", error)
+      forget
+      if (!SparkBridge.isCancellation(error))
+        FooterStatistics.noteUnreadable(scan.relation.location.rootPaths.map(_.toString), "no files are left out by keys", error)
       reading.end(Map.empty)
     }
     try {
-      val _ = SQLExecution.withThreadLocalCaptured(scan.session, readers) {
-        try reading.end(user.doAs(asUser))
-        catch { case error @ (Survivable(_) | (_: OutOfMemoryError)) => fail(error) }
-      }
+      val user = UserGroupInformation.getCurrentUser
+      if (isShort) work(() => read, user)
+      else { val _ = SQLExecution.withThreadLocalCaptured(scan.session, readers)(work(() => read, user)) }
     } catch {
       // A driver may not be able to start another thread.
-      case error @ (Survivable(_) | (_: OutOfMemoryError)) => forget; fail(error)
+      case error @ (Survivable(_) | (_: OutOfMemoryError)) => fail(error)
     }
   }
 
   private type Log = () => DataFrame
 
+  /** Delta plans the reading of its log when it is asked for it, which takes a while. */
   private def inLog(snapshot: AnyRef): Option[Log] =
-    DeltaScan.valueOf(snapshot, "withStats").collect { case log: Dataset[_] => () => log.toDF() }
+    Option.when(snapshot.getClass.getMethods.exists(_.getName == "withStats")) { () =>
+      DeltaScan.valueOf(snapshot, "withStats").collect { case log: Dataset[_] => log.toDF() }
+        .getOrElse(throw new UnsupportedOperationException(s"withStats of ${snapshot.getClass.getName}"))
+    }
 
   private def inChecksum(snapshot: AnyRef): Option[Log] =
     for {

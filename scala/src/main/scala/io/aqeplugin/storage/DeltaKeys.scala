@@ -6,14 +6,14 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression}
 import org.apache.spark.sql.catalyst.util.RebaseDateTime
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources.PartitionDirectory
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.exec.ColumnKeys
 import io.aqeplugin.metrics.Survivable
-import io.aqeplugin.observe.{TableStatistics, Wholes}
+import io.aqeplugin.observe.{Same, TableStatistics, Wholes}
 
 /** Delta tables: partitions, files whose statistics in Delta's log exclude all keys, and row groups.
   *
@@ -30,6 +30,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
 
   /** A query waits for the bounds for so long, or a share of the time in which all files could be read. */
   private val LeastWaitMillis = 1000L
+  private val MostWaitMillis = 10000L
   private val ShareWaited = 0.1
   private val MillisPerByte = 5e-6
 
@@ -64,12 +65,12 @@ private[storage] object DeltaKeys extends KeyedFormat {
 
   /** By what the scan reads, its conditions, whether there are more of them, and the keys. */
   private val earlier =
-    new PerRelation[(FileIndex, Seq[Expression], Seq[Expression], Boolean, String, ColumnKeys), FilesOfKeys]("deltaFilesOfKeys")
+    new PerRelation[(Same, Seq[Expression], Seq[Expression], Boolean, String, ColumnKeys), FilesOfKeys]("deltaFilesOfKeys")
 
   private def byBounds(scan: FileSourceScanExec, keys: KnownKeys, tables: TableStatistics, files: Int): Option[FileSourceScanExec] = {
     val inFiles = if (isTrusted(keys) && DeltaScan.readsByName(scan)) ParquetKeys.conditions(scan, keys, tables) else Nil
     val question =
-      (scan.relation.location, scan.partitionFilters, scan.dataFilters, inFiles.nonEmpty, keys.column.name, keys.built)
+      (Same(scan.relation.location), scan.partitionFilters, scan.dataFilters, inFiles.nonEmpty, keys.column.name, keys.built)
     earlier.of(scan, keys.column, question)(chosen(scan, keys, files, inFiles.nonEmpty)).map { index =>
       val reading = ThisSparkLine.withRelation(scan, scan.relation.copy(location = index)(scan.relation.sparkSession))
       ThisSparkLine.withDataFilters(reading, inFiles)
@@ -139,7 +140,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
 
   private def mostWaitMillis(bytes: Long, scan: FileSourceScanExec): Long = {
     val slots = scan.session.sparkContext.defaultParallelism.max(1)
-    math.max(LeastWaitMillis, (bytes * MillisPerByte / slots * ShareWaited).toLong)
+    (bytes * MillisPerByte / slots * ShareWaited).toLong.max(LeastWaitMillis).min(MostWaitMillis)
   }
 
   /** Whether a job that reads bounds of files pays. */

@@ -28,9 +28,11 @@ object FileSamples {
     *   what a scan of files reads
     */
   def of(scan: SparkPlan, keys: Seq[Expression], scanBytes: => Double): Option[ProbeFiles] = (scan, keys) match {
-    case (file: FileSourceScanExec, Seq(key: Attribute))                       => ofFooters(file, key, scanBytes)
-    case (batch: BatchScanExec, Seq(key: Attribute)) if batch.ordering.isEmpty => Some(ofManifests(batch, key))
-    case _                                                                     => None
+    case (file: FileSourceScanExec, Seq(key: Attribute)) => ofFooters(file, key, scanBytes)
+    // What partitions leave out is counted already.
+    case (batch: BatchScanExec, Seq(key: Attribute)) if batch.ordering.isEmpty && !BatchScanKeys.filters(batch, key) =>
+      Some(ofManifests(batch, key))
+    case _ => None
   }
 
   private def ofFooters(scan: FileSourceScanExec, key: Attribute, bytes: Double): Option[ProbeFiles] = {
@@ -39,7 +41,13 @@ object FileSamples {
     val read = readBy(scan.dataFilters)
     FooterStatistics.groups(scan).filter(_ => isUsed).map { groups => values =>
       // Delta's bounds are compared with each key, and the footers of other files with few ranges.
-      groups.now.flatMap(found => keyless(read(found.files), key, ColumnKeys.ofValues(values, None), isOfDelta, bytes))
+      groups.now.map(found => read(found.files)).filter(isEnough).flatMap(keyless(
+        _,
+        key,
+        ColumnKeys.ofValues(values, None),
+        isOfDelta,
+        bytes
+      ))
     }
   }
 
@@ -53,10 +61,12 @@ object FileSamples {
   private[storage] def showAll(scan: FileSourceScanExec, keys: KnownKeys): Boolean = {
     val files = FooterStatistics.groups(scan).flatMap(_.now).fold(Seq.empty[FileRanges])(found => readBy(scan.dataFilters)(found.files))
     val known = files.flatMap(_.ranges.get(keys.column.name))
-    known.size == files.size && files.size >= Several && known.forall(isMet(keys.built, comparesEach = true))
+    known.size == files.size && isEnough(files) && known.forall(isMet(keys.built, comparesEach = true))
   }
 
+  /** Fewer files show nothing of the others. */
   private val Several = 8
+  private def isEnough(files: Seq[FileRanges]): Boolean = files.size >= Several
 
   private def isMet(keys: ColumnKeys, comparesEach: Boolean): ((Long, Long)) => Boolean = {
     val meets = KeyMeeting.of((if (comparesEach) keys.values.fold(keys.ranges)(_.map(one => (one, one))) else keys.ranges).toIndexedSeq)
@@ -71,9 +81,10 @@ object FileSamples {
         table <- KnownTables.tableOf(scan)
         sample <- IcebergBounds.sample(table, scan.scan)
         files = read.files
+        ofScan = sample.filter(file => files.contains(file.path)) if isEnough(ofScan) || ofScan.size == files.size
         bytes = files.values.sum * math.min(1.0, width(scan.output.map(_.dataType)) / width(table.columns.toSeq.map(_.dataType)))
         found <-
-          keyless(sample.filter(file => files.contains(file.path)), key, ColumnKeys.ofValues(values, None), comparesEach = true, bytes)
+          keyless(ofScan, key, ColumnKeys.ofValues(values, None), comparesEach = true, bytes)
       } yield found
     catch {
       case Survivable(error) =>

@@ -38,7 +38,7 @@ private[storage] object IcebergBounds {
     */
   private final case class Found(ranges: Map[String, (Long, Long)], files: Seq[FileRanges])
 
-  private val Nothing = Found(Map.empty, Nil)
+  private val NothingFound = Found(Map.empty, Nil)
 
   private type Reading = Awaited[Found]
 
@@ -49,7 +49,7 @@ private[storage] object IcebergBounds {
 
   /** By column name, in the units of Spark's type; of columns whose type has an order of whole numbers. */
   def of(table: Table, scan: Scan): Map[String, (Long, Long)] =
-    reading(table, scan).fold(Nothing)(_.orWhenLate(Nothing)).ranges
+    reading(table, scan).fold(NothingFound)(_.orWhenLate(NothingFound)).ranges
 
   /** Some files with their bounds, likewise; none while the manifests are being read. */
   def sample(table: Table, scan: Scan): Option[Seq[FileRanges]] = reading(table, scan).flatMap(_.now).map(_.files)
@@ -70,7 +70,7 @@ private[storage] object IcebergBounds {
     def fail(error: Throwable): Unit = {
       val _ = known.remove(version, reading)
       FooterStatistics.noteUnreadable(Seq(version.table), "its columns are estimated without their ranges", error)
-      reading.end(Nothing)
+      reading.end(NothingFound)
     }
     try {
       val reads = new UserReads(UserGroupInformation.getCurrentUser, new Configuration(false), FooterThreads.pool)

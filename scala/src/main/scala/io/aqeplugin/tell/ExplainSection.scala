@@ -31,8 +31,10 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
         ""
     }
 
-  private def foreignIn(plan: SparkPlan): Option[String] =
-    collectFirst(plan) { case node if ForeignNodes.isOne(node) && !Engines.of(node).exists(_.isOn(SQLConf.get)) => node.getClass.getName }
+  private def foreignIn(plan: SparkPlan): Option[String] = {
+    lazy val engine = Option(plan.session).flatMap(Engines.behind(_, SQLConf.get))
+    collectFirst(plan) { case node if ForeignNodes.isOne(node) && !engine.exists(_.owns(node.getClass.getName)) => node.getClass.getName }
+  }
 }
 
 object ExplainSection {
