@@ -71,4 +71,14 @@ class KeylessFilesSuite extends AnyFunSuite with TableFormats {
       val (decision, _) = decided(joined(format, "last", "k_int", s"WHERE f.k_int >= ${Rows - RowsOfFile}"))
       assert(decision.at("/facts/probe/keyless").isNull && code(decision) != "FILTER_PAYS", decision)
     }
+
+  test("iceberg: files that partitions leave out are counted once") {
+    withConf("spark.aqePlugin.mode" -> "off") {
+      val _ = spark.sql(
+        s"CREATE TABLE ice.parts USING iceberg PARTITIONED BY (truncate($RowsOfFile, k_int)) AS SELECT k_int, v, pad FROM ice.facts"
+      )
+    }
+    val (decision, _) = decided("SELECT count(*), sum(v), max(pad) FROM ice.parts f JOIN near d ON f.k_int = d.k_int")
+    assert(decision.at("/facts/probe/prunableBytes").asLong > 0 && decision.at("/facts/probe/keyless").isNull, decision)
+  }
 }
