@@ -278,7 +278,8 @@ private[rules] final class JoinEstimator(
       shufflePartitions = SQLConf.get.numShufflePartitions,
       otherRunnableTasks = (if (others > 0) tasks(others) else 0) + context.cluster.busySlots,
       heldMillis = math.max(waits.ofAll(site.targets.map(_.node)), millisBelow(site)),
-      reduced = below.map { case (join, side, site) => unweighed(join, side, site) },
+      // Only the price of a filter asks for them.
+      reduced = LazyList.from(below).map { case (join, side, site) => unweighed(join, side, site) },
       buildStages = StagesBelow.inSequence(join.child(estimate.buildSide))
     )
   }
