@@ -40,6 +40,13 @@ object EnginePlaces {
     case _                                                              => None
   }
 
+  /** Takes from the plugin's conditions what an engine has linked them to: it links its own operators, and all below them that have no link,
+    * across exchanges too. AQE would take a finished shuffle of the condition's rows for the operator above the shuffle, which has not run.
+    */
+  def unlink(plan: SparkPlan): Unit = plan.foreach { node =>
+    if (below(node).isDefined || LoweredFilters.below(node).isDefined) node.unsetTagValue(SparkPlan.LOGICAL_PLAN_INHERITED_TAG)
+  }
+
   /** Whether a plan that the engine has taken over has a filter of the plugin's in it, or its place. */
   private def isFiltered(plan: SparkPlan): Boolean = plan.exists { node =>
     val spark = Engines.original(node)

@@ -9,6 +9,7 @@ import io.aqeplugin.place.EnginePlaces
 final case class WaitBehindEngine(session: SparkSession) extends SafeRule[SparkPlan](session) {
 
   override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = {
+    EnginePlaces.unlink(plan)
     // Without an execution no plan knows what was built for another, and each would wait anew.
     val places = if (context.isExecution || PlacingBySettings.isFirst(plan)) EnginePlaces.taken(plan, context.state) else Nil
     val mayWait = places.flatMap(_.placements).map(_.label.joinId).distinct.filter(context.state.mayWait).toSet

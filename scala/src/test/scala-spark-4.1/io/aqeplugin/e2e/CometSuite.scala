@@ -8,7 +8,7 @@ import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.AqePlugin
 import io.aqeplugin.exec.KeyRowsExec
-import io.aqeplugin.observe.{Comet, Engines}
+import io.aqeplugin.observe.{Comet, Engines, LoweredFilters}
 import io.aqeplugin.plugin.{AqeEngineExtensions, AqeExtensions}
 
 /** An application in which Apache DataFusion Comet carries out what Spark plans. */
@@ -203,6 +203,12 @@ class CometSuite extends AnyFunSuite with CometSession {
     val ofReturns = outcomes(result).filter(_.get("table").textValue.contains("returns"))
     assert(ofReturns.size == 1 && ofReturns.head.get("rowsOut").asLong < ofReturns.head.get("rowsIn").asLong / 2, result.plan)
     assert(outcomes(result).exists(_.get("table").textValue.contains("fact")), result.plan)
+  }
+
+  test("AQE does not take a shuffle of filtered rows for the join above it, to which Comet links all that has no link") {
+    val query = "SELECT name FROM (SELECT name, 9 * count(*) AS n FROM text GROUP BY name) WHERE n IN (SELECT dk FROM dim WHERE kind < 3)"
+    val filters = collect(sameRows(spark.sql(query)).plan) { case node if LoweredFilters.below(node).isDefined => node }
+    assert(filters.nonEmpty && filters.forall(_.logicalLink.isEmpty), filters.map(_.logicalLink))
   }
 
   test("a key that Comet does not hash as Spark does gets no filter, with the reason") {
