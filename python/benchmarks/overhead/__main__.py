@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.configs import chosen_queries
-from benchmarks.measure import QueryResult
+from benchmarks.configs import CONTENDERS, Contender, chosen_queries
+from benchmarks.measure import Plan, QueryResult
 from benchmarks.overhead import first, plans, queries, small
 from benchmarks.session import SessionSettings, spark_session
 from workloads.scale import scale_factor
@@ -38,8 +38,14 @@ def main() -> int:
         if part not in _PARTS:
             print(f"--parts has {part}; there are: {', '.join(_PARTS)}", file=sys.stderr)
             return 2
+    named = {**CONTENDERS, queries.OFF.name: queries.OFF}
+    unknown = [name for name in arguments.contenders.split(",") if name not in named]
+    if unknown:
+        print(f"--contenders has {unknown[0]}; there are: {', '.join(named)}", file=sys.stderr)
+        return 2
+    contenders = (*(named[name] for name in arguments.contenders.split(",")), queries.AGAIN)
     if "first" in parts:
-        _print(first.started(arguments.starts, arguments.sf, _report))
+        _print(first.started(arguments.starts, contenders, arguments.sf, _report))
     slower = 0
     if set(parts) - {"first"}:
         settings = SessionSettings("aqe-plugin bench-overhead", arguments.out / "events")
@@ -47,18 +53,18 @@ def main() -> int:
             if "small" in parts or "clients" in parts:
                 small.register(spark, arguments.out / "small")
             if "small" in parts:
-                _print(_small(spark, arguments.small))
+                _print(_small(spark, contenders, arguments.small))
             if "clients" in parts:
-                _print(_clients(spark, arguments.seconds))
+                _print(_clients(spark, contenders, arguments.seconds))
             if "plans" in parts:
                 kinds = plans.register(spark, arguments.out / "plans", arguments.partitions)
-                _print(plans.planned(spark, kinds, arguments.runs, _report))
+                _print(plans.planned(spark, kinds, contenders, arguments.runs, _report))
             if "queries" in parts:
-                slower = _queries(spark, arguments)
+                slower = _queries(spark, contenders, arguments)
     return slower
 
 
-def _queries(spark: "SparkSession", arguments: argparse.Namespace) -> int:
+def _queries(spark: "SparkSession", contenders: tuple[Contender, ...], arguments: argparse.Namespace) -> int:
     tables = workload(arguments.workload, arguments.sf)
     chosen = chosen_queries(arguments.queries, dict(tables.queries))
     tables.ensure_tables(_report)(spark)
@@ -66,36 +72,36 @@ def _queries(spark: "SparkSession", arguments: argparse.Namespace) -> int:
     def measured(names: "list[str] | None" = None) -> list[QueryResult]:
         wanted = [query for query in chosen if names is None or query.name in names]
         results = []
-        for result in queries.measured(spark, wanted, arguments.runs, arguments.warm_ups, _report):
+        for result in queries.measured(spark, wanted, contenders, Plan(arguments.runs, arguments.warm_ups), _report):
             results.append(result)
-            ratio = result.processor_ratio(queries.PLUGIN.name, queries.SPARK.name)
-            _report(f"{result.query}: {ratio or 0:.3f}")
+            ratios = (result.processor_ratio(one.name, queries.SPARK.name) or 0 for one in contenders)
+            _report(f"{result.query}: {' '.join(f'{ratio:.3f}' for ratio in ratios)}")
         return results
 
     results = measured()
     found = {
         contender.name: queries.slower_than(results, contender, arguments.limit, lambda names: measured(list(names)))
-        for contender in (queries.PLUGIN, queries.AGAIN)
+        for contender in contenders
     }
-    _print(queries.lines(results, found, arguments.limit))
+    _print(queries.lines(results, contenders, found, arguments.limit))
     differ = [result.query for result in results if result.rows_differ]
     if differ:
         print(f"rows differ: {', '.join(differ)}")
-    return int(bool(differ or found[queries.PLUGIN.name].confirmed))
+    return int(bool(differ or any(found[one.name].confirmed for one in contenders if one != queries.AGAIN)))
 
 
-def _small(spark: "SparkSession", count: int) -> Iterator[str]:
+def _small(spark: "SparkSession", contenders: tuple[Contender, ...], count: int) -> Iterator[str]:
     yield "| small tables, Spark p50 | contender | p50 / Spark | p95 / Spark | processor / Spark |"
     yield "|---|---|---:|---:|---:|"
     for joins in small.JOINS:
-        yield from small.block_lines(joins, small.blocks(spark, joins, count, _report))
+        yield from small.block_lines(joins, small.blocks(spark, joins, contenders, count, _report))
 
 
-def _clients(spark: "SparkSession", seconds: float) -> Iterator[str]:
+def _clients(spark: "SparkSession", contenders: tuple[Contender, ...], seconds: float) -> Iterator[str]:
     rate = small.sustained(spark, joins=1) / 2
     yield "| four clients, one join | contender | p50 | p95 | processor a query | heap | threads |"
     yield "|---|---|---:|---:|---:|---:|---:|"
-    for contender in queries.ALL:
+    for contender in (queries.SPARK, *contenders):
         _report(f"clients · {contender.name}")
         yield small.load_line(contender, small.load(spark, 1, contender, rate, seconds), rate)
 
@@ -114,6 +120,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks.overhead", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--parts", default=",".join(_PARTS), help="some of the parts")
+    parser.add_argument(
+        "--contenders", default="plugin", help="what is held against Spark: plugin, observe, and in the part first off"
+    )
     parser.add_argument("--workload", default="tpcds", choices=sorted(WORKLOADS), help="of the part queries")
     parser.add_argument("--sf", type=scale_factor, default=1.0, help="scale factor of queries and first")
     parser.add_argument("--queries", default="all", help="comma-separated names such as q93,q14b, or all")

@@ -7,32 +7,34 @@ import argparse
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.configs import CONTENDERS
+from benchmarks.configs import CONTENDERS, Contender
 from benchmarks.measure import attempt
-from benchmarks.overhead.queries import AGAIN, ALL, PLUGIN, SPARK
+from benchmarks.overhead.queries import AGAIN, OFF, SPARK
 from benchmarks.overhead.slower import ratio_of
+from benchmarks.overhead.turns import turned
 from benchmarks.processor import processor_seconds
 from benchmarks.session import SessionSettings, spark_session
 from workloads.scale import scale_factor
 from workloads.workload import workload
 
 QUERIES = ("q3", "q7", "q36", "q42", "q53", "q73", "q94", "q96", "q91", "q19")
+_WITHOUT_PLUGIN = (SPARK.name, AGAIN.name)
 
 
-def started(starts: int, scale: float, report: Callable[[str], None]) -> Iterator[str]:
-    """Lines: that many starts of each kind of application, in turn."""
-    taken: dict[str, list[float]] = {contender.name: [] for contender in ALL}
+def started(starts: int, contenders: Sequence[Contender], scale: float, report: Callable[[str], None]) -> Iterator[str]:
+    """Lines: that many starts of each kind of application, in turn; Spark's is without the plugin."""
+    everyone = (SPARK, *contenders)
+    taken: dict[str, list[float]] = {contender.name: [] for contender in everyone}
     for turn in range(starts):
-        first = turn % len(ALL)
-        for contender in (*ALL[first:], *ALL[:first]):
+        for contender in turned(everyone, turn):
             report(f"first queries · {contender.name} · start {turn + 1}")
             taken[contender.name].append(_in_a_process(contender.name, scale))
     spark = taken[SPARK.name]
     yield f"first {len(QUERIES)} queries, {starts} starts: Spark {sum(spark) / starts:.2f} processor seconds"
-    for contender in (PLUGIN, AGAIN):
+    for contender in contenders:
         ratio = ratio_of(taken[contender.name], spark, 1.02)
         yield f"{contender.name}: {ratio.middle:.3f} of that ({ratio.low:.3f} to {ratio.high:.3f})"
 
@@ -46,15 +48,16 @@ def _in_a_process(contender: str, scale: float) -> float:
 def main() -> None:
     """One application."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.overhead.first", description=__doc__)
-    parser.add_argument("contender", choices=[contender.name for contender in ALL])
+    parser.add_argument("contender", choices=[*_WITHOUT_PLUGIN, OFF.name, *CONTENDERS])
     parser.add_argument("--sf", type=scale_factor, default=1.0, help="TPC-DS scale factor")
     arguments = parser.parse_args()
     tables = workload("tpcds", arguments.sf)
     register = tables.ensure_tables(lambda _: None)
     contender = CONTENDERS.get(arguments.contender, SPARK)
+    has_plugin = arguments.contender not in _WITHOUT_PLUGIN
     with tempfile.TemporaryDirectory() as events:
         settings = SessionSettings("aqe-plugin bench-overhead", Path(events))
-        with spark_session(settings, with_plugin=contender.needs_plugin) as spark:
+        with spark_session(settings, with_plugin=has_plugin) as spark:
             register(spark)
             before = processor_seconds(spark.sparkContext)
             for name in QUERIES:

@@ -2,12 +2,14 @@
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.overhead.queries import AGAIN, ALL, PLUGIN, SPARK
+from benchmarks.configs import Contender
+from benchmarks.overhead.queries import SPARK
 from benchmarks.overhead.slower import ratio_of
+from benchmarks.overhead.turns import turned
 from benchmarks.processor import processor_seconds
 from benchmarks.session import turn_of
 from benchmarks.tables import parquet_once
@@ -63,23 +65,27 @@ def _make_partitions(spark: "SparkSession", folder: Path, partitions: int) -> No
 
 
 def planned(
-    spark: "SparkSession", queries: Mapping[str, str], runs: int, report: Callable[[str], None]
+    spark: "SparkSession",
+    queries: Mapping[str, str],
+    contenders: Sequence[Contender],
+    runs: int,
+    report: Callable[[str], None],
 ) -> Iterator[str]:
     """Lines: processor seconds of planning alone, and their ratio."""
-    yield "| planned | Spark, processor s | plugin / Spark | Spark / Spark |"
-    yield "|---|---:|---:|---:|"
+    yield f"| planned | Spark, processor s | {' | '.join(f'{one.name} / Spark' for one in contenders)} |"
+    yield f"|---|---:|{'---:|' * len(contenders)}"
+    everyone = (SPARK, *contenders)
     for name, text in queries.items():
-        taken: dict[str, list[float]] = {contender.name: [] for contender in ALL}
+        taken: dict[str, list[float]] = {contender.name: [] for contender in everyone}
         for turn in range(-_WARM_UPS, runs):
-            first = turn % len(ALL)
-            for contender in (*ALL[first:], *ALL[:first]):
+            for contender in turned(everyone, turn):
                 report(f"planning · {name} · {contender.name} · run {turn + 1}")
                 with turn_of(spark, contender):
                     seconds = _plan(spark, text)
                 if turn >= 0:
                     taken[contender.name].append(seconds)
         cells = []
-        for contender in (PLUGIN, AGAIN):
+        for contender in contenders:
             ratio = ratio_of(taken[contender.name], taken[SPARK.name], 1.1)
             cells.append(f"{ratio.middle:.3f} ({ratio.low:.2f} to {ratio.high:.2f})")
         mean = sum(taken[SPARK.name]) / runs

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 SPARK = CONTENDERS["default"]
 PLUGIN = CONTENDERS["plugin"]
 AGAIN = replace(SPARK, name="again", says="Spark as it comes, for the second time")
-ALL = (SPARK, PLUGIN, AGAIN)
+# In one application, which has the plugin, this is what the others call Spark.
+OFF = replace(SPARK, name="off", says="Spark with the plugin, which is off")
 
 
 @dataclass(frozen=True)
@@ -62,25 +63,35 @@ def slower_than(
 
 
 def measured(
-    spark: "SparkSession", queries: Sequence["Query"], runs: int, warm_ups: int, report: Callable[[str], None]
+    spark: "SparkSession",
+    queries: Sequence["Query"],
+    contenders: Sequence[Contender],
+    plan: Plan,
+    report: Callable[[str], None],
 ) -> Iterator[QueryResult]:
-    """The results of the queries under all contenders, one by one."""
+    """The results of the queries under Spark and the contenders, one by one."""
     for query in queries:
-        yield measure(spark, query, ALL, Plan(runs, warm_ups), report)
+        yield measure(spark, query, (SPARK, *contenders), plan, report)
 
 
-def lines(results: Sequence[QueryResult], found: Mapping[str, Slower], limit: float) -> Iterator[str]:
+def lines(
+    results: Sequence[QueryResult], contenders: Sequence[Contender], found: Mapping[str, Slower], limit: float
+) -> Iterator[str]:
     """The table, and what is slower."""
-    yield "| query | Spark, processor s | plugin / Spark | Spark / Spark | plugin / Spark, wall |"
-    yield "|---|---:|---:|---:|---:|"
+    yield f"| query | Spark, processor s | {' | '.join(f'{one.name} / Spark | wall' for one in contenders)} |"
+    yield f"|---|{'---:|' * (1 + 2 * len(contenders))}"
     for result in results:
-        spark, plugin = result.timing(SPARK.name), result.timing(PLUGIN.name)
-        if spark and plugin:
+        spark = result.timing(SPARK.name)
+        timings = [(one, result.timing(one.name)) for one in contenders]
+        if spark and all(timing for _, timing in timings):
             mean = sum(spark.processor_seconds) / len(spark.processor_seconds)
-            both = (_told(found[one.name].ratios[result.query]) for one in (PLUGIN, AGAIN))
-            wall = plugin.median / spark.median
-            yield f"| {result.query} | {mean:.2f} | {' | '.join(both)} | {wall:.2f} |"
-    for contender in (PLUGIN, AGAIN):
+            cells = (
+                f"{_told(found[one.name].ratios[result.query])} | {timing.median / spark.median:.2f}"
+                for one, timing in timings
+                if timing
+            )
+            yield f"| {result.query} | {mean:.2f} | {' | '.join(cells)} |"
+    for contender in contenders:
         sums = [_sum(results, one) for one in (contender, SPARK)]
         of = found[contender.name]
         yield (

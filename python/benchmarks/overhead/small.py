@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.configs import Contender
 from benchmarks.intervals import Interval, median_interval
-from benchmarks.overhead.queries import AGAIN, ALL, PLUGIN, SPARK
+from benchmarks.overhead.queries import SPARK
+from benchmarks.overhead.turns import turned
 from benchmarks.processor import processor_seconds
 from benchmarks.session import turn_of
 from benchmarks.tables import parquet_once
@@ -72,12 +73,14 @@ def text(joins: int) -> str:
     return f"SELECT count(*), sum(small0.w) FROM small0{joined} WHERE small0.v = 0"
 
 
-def blocks(spark: "SparkSession", joins: int, queries: int, report: Callable[[str], None]) -> dict[str, list[Block]]:
-    """At least that many queries of each contender, in blocks that take turns, after some that are not counted."""
-    found: dict[str, list[Block]] = {contender.name: [] for contender in ALL}
+def blocks(
+    spark: "SparkSession", joins: int, contenders: Sequence[Contender], queries: int, report: Callable[[str], None]
+) -> dict[str, list[Block]]:
+    """At least that many queries of each, Spark among them, in blocks that take turns, after some that do not count."""
+    everyone = (SPARK, *contenders)
+    found: dict[str, list[Block]] = {contender.name: [] for contender in everyone}
     for turn in range(-_WARM_UPS, -(-queries // _BLOCK)):
-        first = turn % len(ALL)
-        for contender in (*ALL[first:], *ALL[:first]):
+        for contender in turned(everyone, turn):
             report(f"small tables · {joins} joins · {contender.name} · block {turn + 1}")
             block = _block(spark, joins, contender)
             if turn >= 0:
@@ -102,8 +105,9 @@ def _timed(spark: Any, joins: int) -> float:
 def block_lines(joins: int, found: dict[str, list[Block]]) -> Iterator[str]:
     """A line for each contender that is held against Spark."""
     base = found[SPARK.name]
-    for contender in (PLUGIN, AGAIN):
-        own = found[contender.name]
+    for name, own in found.items():
+        if name == SPARK.name:
+            continue
         ratios = {
             "p50": _ratio(own, base, lambda block: statistics.median(block.seconds)),
             "p95": _ratio(_joined(own), _joined(base), lambda block: _p95(block.seconds)),
@@ -111,7 +115,7 @@ def block_lines(joins: int, found: dict[str, list[Block]]) -> Iterator[str]:
         }
         cells = [f"{one.median:.3f} ({one.low:.2f} to {one.high:.2f})" for one in ratios.values()]
         millis = statistics.median(second for block in base for second in block.seconds) * 1000
-        yield f"| {joins} joins, {millis:.1f} ms | {contender.name} | {' | '.join(cells)} |"
+        yield f"| {joins} joins, {millis:.1f} ms | {name} | {' | '.join(cells)} |"
 
 
 def _joined(blocks: Sequence[Block]) -> list[Block]:

@@ -10,6 +10,7 @@ import io.aqeplugin.AqePlugin
 import io.aqeplugin.exec.KeyRowsExec
 import io.aqeplugin.observe.{Comet, Engines, LoweredFilters}
 import io.aqeplugin.plugin.{AqeEngineExtensions, AqeExtensions}
+import io.aqeplugin.rules.WithoutWaiting
 
 /** An application in which Apache DataFusion Comet carries out what Spark plans. */
 trait CometSession extends PluginSession { this: Suite =>
@@ -203,6 +204,15 @@ class CometSuite extends AnyFunSuite with CometSession {
     val ofReturns = outcomes(result).filter(_.get("table").textValue.contains("returns"))
     assert(ofReturns.size == 1 && ofReturns.head.get("rowsOut").asLong < ofReturns.head.get("rowsIn").asLong / 2, result.plan)
     assert(outcomes(result).exists(_.get("table").textValue.contains("fact")), result.plan)
+  }
+
+  test("what still waits when a stage begins is taken out where Comet runs it, and stays where Spark does") {
+    withConf("spark.aqePlugin.test.openGates" -> "true") {
+      for ((probe, stay) <- Seq("fact JOIN dim ON k = dk" -> 0, "text LEFT SEMI JOIN dim ON tk = dk AND kind < 3" -> 1)) {
+        val planned = stripAQEPlan(spark.sql(s"SELECT * FROM $probe").queryExecution.executedPlan)
+        assert(filters(planned).size == 1 && filters(WithoutWaiting(planned)).size == stay, planned)
+      }
+    }
   }
 
   test("AQE does not take a shuffle of filtered rows for the join above it, to which Comet links all that has no link") {

@@ -302,7 +302,9 @@ class DeltaFilesSuite extends AnyFunSuite with TableFormats {
       "vacuum" -> Seq(s"INSERT INTO ${path("live")} SELECT $Columns FROM range(1000)", s"VACUUM ${path("live")} RETAIN 0 HOURS"),
       "rename" -> Seq(s"ALTER TABLE ${path("live")} RENAME COLUMN k TO x", s"ALTER TABLE ${path("live")} RENAME COLUMN v TO k")
     )
-    for (files <- Seq(10, 60); (change, statements) <- changes) {
+    // Delta keeps what it says of ten files in a checksum, of sixty it does not.
+    val sizes = Seq(10, 60)
+    for (((change, statements), i) <- changes.zipWithIndex; files <- if (Extent.TriesAll) sizes else Seq(sizes(i % 2))) {
       val name = s"live_${change}_$files"
       delta(name, properties = ", 'delta.columnMapping.mode' = 'name'", files = files)
       withConf("spark.aqePlugin.mode" -> "off", "spark.databricks.delta.retentionDurationCheck.enabled" -> "false") {

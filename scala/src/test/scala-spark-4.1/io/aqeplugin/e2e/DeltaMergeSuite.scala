@@ -96,7 +96,8 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
 
   test("two rows of the source that match one of the target are an error, or one deleted row, as without the plugin") {
     val twice = On.replace("news", "twice")
-    for ((feature, properties) <- Features if feature != "row tracking") {
+    val features = Features.filterNot(_._1 == "row tracking")
+    for ((_, properties) <- features.take(Extent.cases(sample = 2, whole = features.size))) {
       readsFew(merged(s"$twice $Update $Insert", properties, Shuffled))
       readsFew(merged(s"$twice WHEN MATCHED THEN DELETE", properties, Broadcast))
     }

@@ -132,7 +132,8 @@ class OrcKeysSuite extends AnyFunSuite with PluginSession {
   test("times in hours that come twice or never, by the clocks of other zones") {
     val zone = TimeZone.getDefault
     val zones = Seq("America/New_York", "Pacific/Apia", "UTC", "Australia/Lord_Howe").map(TimeZone.getTimeZone)
-    try for ((writes, i) <- zones.zipWithIndex; reads <- zones) {
+    def readers(writer: Int) = if (Extent.TriesAll) zones else Seq(zones(writer), zones((writer + 1) % zones.size))
+    try for ((writes, i) <- zones.zipWithIndex; reads <- readers(i)) {
         TimeZone.setDefault(writes)
         // Minutes around the ends of summer times, and the day that Samoa left out; a row group has a thousand.
         for (day <- Seq("2011-11-06", "2011-12-30", "1969-12-31", "1910-01-01")) {
