@@ -434,6 +434,7 @@ class JoinSaving:
         processor_millis: of all cores, likewise.
         shuffle_bytes: not written.
         unread_bytes: of partitions that were left out, estimated.
+        spares_shuffle: the probe side waited for a broadcast of Spark's own, before which Spark would have shuffled it.
     """
 
     join_id: str
@@ -442,6 +443,7 @@ class JoinSaving:
     processor_millis: float | None
     shuffle_bytes: float
     unread_bytes: float
+    spares_shuffle: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

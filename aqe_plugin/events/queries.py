@@ -63,9 +63,7 @@ class JoinStory:
     @property
     def spares_shuffle(self) -> bool:
         """Whether a wait let Spark's broadcast begin before the probe side was shuffled."""
-        facts, shuffled = self.decision.facts, self.saving.shuffle_bytes if self.saving is not None else None
-        waits = facts.waiting is not None and facts.waiting.waits
-        return waits and facts.spark_strategy == "broadcast" and not facts.small_by_filters and (shuffled or 0) > 0
+        return self.saving is not None and self.saving.spares_shuffle is True
 
     @property
     def worked(self) -> tuple[FilterOutcome, ...]:

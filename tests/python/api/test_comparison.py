@@ -262,8 +262,10 @@ def test_beside_an_engine_there_are_no_processor_times_since_it_works_outside_of
 def test_a_broadcast_that_spares_a_shuffle_is_why_a_join_changed() -> None:
     facts = replace(FACTS, spark_strategy="broadcast")
     plain = replace(DECISION, choice="broadcast", build_filter=False, facts=facts)
-    found = compared(Sides([(1,)], [(1,)], joins=(JoinStory(plain, (), (), saving=SAVING),)))
-    assert "broadcast before the probe side is shuffled" in " ".join(repr(found).split())
+    for spares in (True, False):
+        join = JoinStory(plain, (), (), saving=replace(SAVING, spares_shuffle=spares))
+        shown = " ".join(repr(compared(Sides([(1,)], [(1,)], joins=(join,)))).split())
+        assert ("broadcast before the probe side is shuffled" in shown) == spares
 
 
 @pytest.mark.parametrize(

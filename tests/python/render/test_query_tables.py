@@ -135,12 +135,17 @@ def test_the_reason_of_a_choice_says_whose_the_second_price_is(
     )
 
 
+@pytest.mark.parametrize("spares", [True, False])
+def test_a_shuffle_that_spark_would_write_before_its_own_broadcast_is_explained(spares: bool) -> None:
+    decision = replace(DECISION, choice="broadcast", facts=replace(FACTS, spark_strategy="broadcast"))
+    saving = replace(SAVING, spares_shuffle=spares)
+    told = plain_lines(replace(story(), joins=(JoinStory(decision, (), (), saving=saving),)))
+    assert any("shuffles the probe side before it knows the build side's size" in one for one in told) == spares
+
+
 @pytest.mark.parametrize(("spark", "is_told"), [("broadcast", True), ("plain_sort_merge", False)])
-def test_a_shuffle_that_spark_would_write_before_its_own_broadcast_is_explained(spark: Strategy, is_told: bool) -> None:
-    decision = replace(DECISION, choice="broadcast", facts=replace(FACTS, spark_strategy=spark))
-    told = plain_lines(replace(story(), joins=(JoinStory(decision, (), (), saving=SAVING),)))
-    assert any("shuffles the probe side before it knows the build side's size" in one for one in told) == is_told
-    small = replace(decision, facts=replace(decision.facts, small_by_filters=True))
+def test_a_broadcast_that_is_spark_s_only_by_other_filters_is_explained(spark: Strategy, is_told: bool) -> None:
+    small = replace(DECISION, choice="broadcast", facts=replace(FACTS, spark_strategy=spark, small_by_filters=True))
     told = plain_lines(replace(story(), joins=(JoinStory(small, (), (), saving=SAVING),)))
     assert any("without the filters of other joins, Spark would not broadcast" in one for one in told) == is_told
 

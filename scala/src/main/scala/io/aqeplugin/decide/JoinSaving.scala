@@ -17,7 +17,11 @@ final case class JoinSaving(
     elapsedMillis: Option[Double],
     @Told(doc = "time of all cores, likewise", unit = "millis", kind = "number") processorMillis: Option[Double],
     @Told(doc = "bytes that shuffles did not write", unit = "bytes") shuffleBytes: Double,
-    @Told(doc = "estimated bytes of partitions and files that were left out", unit = "bytes") unreadBytes: Double
+    @Told(doc = "estimated bytes of partitions and files that were left out", unit = "bytes") unreadBytes: Double,
+    @Told(
+      doc = "whether the probe side waited for a broadcast of Spark's own, before which Spark by itself would have shuffled it",
+      optional = true
+    ) sparesShuffle: Boolean = false
 )
 
 object JoinSaving {
@@ -64,7 +68,8 @@ object JoinSaving {
           // With one slot, the formula has the work of all.
           saved(slots = 1),
           notShuffled(met, ran, removed),
-          removed * math.max(0L, met.probe.prunableBytes) + (if (ran.withFilter) met.probe.keyless.fold(0L)(_.bytes.max(0L)) else 0L)
+          removed * math.max(0L, met.probe.prunableBytes) + (if (ran.withFilter) met.probe.keyless.fold(0L)(_.bytes.max(0L)) else 0L),
+          sparesShuffle = facts.sparesShuffle && avoidsShuffle(facts, ran)
         )
       )
     }
@@ -76,6 +81,13 @@ object JoinSaving {
   private def reaching(facts: JoinFacts, scanRows: Long): JoinFacts =
     facts.copy(probe = facts.probe.scaled(scanRows.toDouble / facts.probe.scanRows))
 
+  /** Whether a broadcast takes the place of a shuffle of the probe side that serves the join alone. */
+  private def avoidsShuffle(facts: JoinFacts, ran: JoinOption): Boolean =
+    ran.method == Method.Broadcast && !facts.orderUsed && (facts.methodWithoutFilters != Method.Broadcast || facts.sparesShuffle) &&
+      ownShuffles(facts.probe) > 0
+
+  private def ownShuffles(probe: ProbeFacts): Int = math.max(0, probe.exchanges - probe.path.count(_.isInstanceOf[PathStep.Shuffle]))
+
   /** The bytes that shuffles between the scans and the join do not write, as the price counts shuffles: a filter takes the share `removed` of
     * each, and a broadcast in place of Spark's shuffle the join's own.
     */
@@ -84,10 +96,8 @@ object JoinSaving {
     def bytes(rows: Long, rowBytes: Long): Double = math.max(0L, rows).toDouble * math.max(0L, rowBytes)
     val below = probe.path.collect { case step: PathStep.Shuffle => bytes(step.rows, step.rowBytes) }
     val own = bytes(probe.rows, probe.rowBytes)
-    val shuffles = math.max(0, probe.exchanges - below.size)
-    val isNew =
-      ran.method == Method.Broadcast && !facts.orderUsed && (facts.methodWithoutFilters != Method.Broadcast || facts.sparesShuffle)
-    val avoided = if (isNew && shuffles > 0) own else 0.0
+    val shuffles = ownShuffles(probe)
+    val avoided = if (avoidsShuffle(facts, ran)) own else 0.0
     val spared = probe.path.collectFirst { case step: PathStep.Shared => step.share.max(0.0).min(1.0) }.getOrElse(1.0)
     compressedShare(facts.build) * (avoided * spared + (shuffles * own - avoided + below.sum) * removed)
   }

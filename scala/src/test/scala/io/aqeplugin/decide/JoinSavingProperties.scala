@@ -27,9 +27,30 @@ class JoinSavingProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     val wait = WaitDecision(waits = true, Reason(ReasonCode.FilterPays), 0, 0)
     val small = sorted.copy(sparkStrategy = Strategy.Broadcast, canBroadcast = true, probe = sorted.probe.copy(exchanges = 1, path = Nil))
     val found = saving(small.copy(waiting = Some(wait)), JoinOption.Broadcast, None).getOrElse(fail("none"))
-    assert(found.elapsedMillis.exists(_ > 0) && found.shuffleBytes > 0)
+    assert(found.elapsedMillis.exists(_ > 0) && found.shuffleBytes > 0 && found.sparesShuffle)
     assert(saving(small, JoinOption.Broadcast, None).isEmpty)
     assert(saving(small.copy(waiting = Some(wait), build = small.build.copy(alreadyBroadcast = true)), JoinOption.Broadcast, None).isEmpty)
+  }
+
+  test("no shuffle is spared where the order of its rows is used, the probe side has started, has none, or was sorted with a filter") {
+    val wait = WaitDecision(waits = true, Reason(ReasonCode.FilterPays), 0, 0)
+    val waited = sorted.copy(
+      sparkStrategy = Strategy.Broadcast,
+      canBroadcast = true,
+      waiting = Some(wait),
+      probe = sorted.probe.copy(exchanges = 1, path = Nil)
+    )
+    def spares(facts: JoinFacts, ran: JoinOption = JoinOption.FilteredBroadcast): Boolean = saving(facts, ran, None).exists(_.sparesShuffle)
+    assert(spares(waited))
+    val without = Seq(
+      waited.copy(orderUsed = true),
+      waited.copy(probe = waited.probe.copy(started = true)),
+      waited.copy(probe = waited.probe.copy(exchanges = 0)),
+      waited.copy(waiting = Some(wait.copy(waits = false))),
+      waited.copy(sparkStrategy = Strategy.PlainSortMerge)
+    )
+    without.foreach(facts => assert(!spares(facts), facts))
+    assert(!spares(waited, Filtered))
   }
 
   test("a build side that Spark broadcasts only because of filters is priced as the sort that Spark runs without them") {
