@@ -31,6 +31,8 @@ import io.aqeplugin.storage.{CacheScan, HiveScan, NumberedRows, ScanAdapter}
   * @param beside
   *   the left sides of anti joins that have the node below their right sides: as long as their rows do not meet the filter too, there would be more
   *   rows above the joins ([[FilterTargets.meets]])
+  * @param isBelowUnion
+  *   whether a union is among the operators above
   */
 final case class FilterTarget(
     node: SparkPlan,
@@ -39,7 +41,8 @@ final case class FilterTarget(
     wholeGroups: Boolean,
     isScan: Boolean = true,
     exits: Seq[FilterTargets.Exit] = Nil,
-    beside: Seq[SparkPlan] = Nil
+    beside: Seq[SparkPlan] = Nil,
+    isBelowUnion: Boolean = false
 ) {
 
   /** The node, or the scan below the rows that a command has numbered. */
@@ -52,9 +55,8 @@ final case class FilterTarget(
   def computedKeys: Int = keys.count(!_.isInstanceOf[Attribute])
 
   /** The exchanges among the operators above, starting with that of the node's own stage. */
-  lazy val exchanges: Seq[Exchange] = above.collect { case exchange: Exchange => exchange }
-
-  private[place] lazy val isBelowUnion: Boolean = above.exists(_.isInstanceOf[UnionExec])
+  lazy val exchanges: Seq[Exchange] =
+    (if (isScan) Nil else above.take(1).collect { case own: Exchange => own }) ++ exits.map(_.exchange)
 
   /** Whether a filter checks every row. One that pauses goes by the rows before, and a task that runs again may get them in another order:
     * of that, Spark's checksums of shuffles would see a difference.
@@ -83,29 +85,35 @@ object FilterTargets {
     * @param exits
     *   the inputs of the exchanges among them, the lowest first
     * @param beside
-    *   as of a target
+    *   as of a target, like the next
     */
   private[place] final case class Path(
       operators: List[SparkPlan],
       total: Boolean,
       wholeGroups: Boolean,
       exits: List[Exit] = Nil,
-      beside: Seq[SparkPlan] = Nil
+      beside: Seq[SparkPlan] = Nil,
+      isBelowUnion: Boolean = false
   ) {
-    def under(plan: SparkPlan): Path = copy(plan :: operators, total && Lineage.evaluated(plan).forall(Total(_)))
+    def under(plan: SparkPlan): Path = copy(
+      plan :: operators,
+      total && Lineage.evaluated(plan).forall(Total(_)),
+      isBelowUnion = isBelowUnion || plan.isInstanceOf[UnionExec]
+    )
+
+    private[FilterTargets] def target(node: SparkPlan, keys: Seq[Expression], isScan: Boolean): FilterTarget =
+      FilterTarget(node, keys, operators, wholeGroups, isScan, exits, beside, isBelowUnion)
   }
 
   /** The input of an exchange, which the keys reach. */
-  final class Exit private[FilterTargets] (node: SparkPlan, keys: Seq[Expression], path: Path) {
-
-    def exchange: SparkPlan = path.operators.head
+  final class Exit private[FilterTargets] (val exchange: Exchange, node: SparkPlan, keys: Seq[Expression], path: Path) {
 
     /** The input as a target. A key that cannot be computed would let more rows pass in one run of a task than in another. */
     lazy val target: Option[FilterTarget] =
       if (isScan(node) || !isCoalescedAsOne(node) || isWithinOneNode) None
       else
         for (ofNode <- keysOf(node, keys) if ofNode.forall(Total(_)))
-          yield FilterTarget(node, ofNode, path.operators, path.wholeGroups, isScan = false, path.exits, path.beside)
+          yield path.target(node, ofNode, isScan = false)
 
     /** Whether the exchange is inside what Spark made of one logical node, as of an aggregate with `DISTINCT`, above another exchange that has
       * not run. When that starts, AQE marks all that it finds below the node as the node's, and would mark the filter's source too. Operators
@@ -122,10 +130,10 @@ object FilterTargets {
     case scan if isScan(scan)        =>
       val found = if (isCoalescedAsOne(scan)) keysOf(scan, keys) else None
       found.filter(_.forall(Total(_)) || !path.wholeGroups && readsInOrder(scan))
-        .map(FilterTarget(scan, _, path.operators, path.wholeGroups, isScan = true, path.exits, path.beside)).toSeq
+        .map(path.target(scan, _, isScan = true)).toSeq
     case exchange: Exchange => Lineage.steps(exchange, keys).flatMap { step =>
         val inside = path.under(exchange)
-        val exit = new Exit(step.child, step.keys, inside)
+        val exit = new Exit(exchange, step.child, step.keys, inside)
         val reached = search(step.child, step.keys, inside.copy(exits = exit :: inside.exits))
         if (reached.nonEmpty) reached else exit.target.toSeq
       }

@@ -2,7 +2,7 @@ package io.aqeplugin.place
 
 import scala.annotation.tailrec
 
-import org.apache.spark.sql.catalyst.expressions.{BloomFilterMightContain, Expression}
+import org.apache.spark.sql.catalyst.expressions.{BloomFilterMightContain, ExprId, Expression}
 import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
@@ -56,6 +56,9 @@ final case class JoinSite(
     val exits = targets.filterNot(_.isScan).flatMap(_.exchanges.headOption)
     targets ++ refused.map(_._1).filterNot(_.exchanges.exists(exchange => exits.exists(_ eq exchange)))
   }
+
+  /** The operators between the join and its targets, or what its keys reach where none may get a filter, as [[FilterTargets.steps]]. */
+  lazy val steps: Seq[(SparkPlan, SparkPlan)] = FilterTargets.steps(if (targets.isEmpty) reached else targets)
 
   /** Whether all filters go in front of exchanges. */
   def isBeforeExchange: Boolean = targets.nonEmpty && targets.forall(!_.isScan)
@@ -120,7 +123,7 @@ object JoinSite {
       isFiltered: SparkPlan => Boolean = _ => false
   ): JoinSite = if (site.targets.isEmpty) site
   else {
-    lazy val spark = filteredBySpark(join.child(buildSide.other))
+    lazy val spark = if (guard.hasBloomFilters) filteredBySpark(join.child(buildSide.other)) else Set.empty[ExprId]
     def refusal(target: FilterTarget): Option[ReasonCode] =
       if (!site.request(target).forall(guard.keepsShared(_, join.id))) Some(ReasonCode.ReusedExchange)
       else if (target.columns.forall(k => spark.contains(k.exprId)) || guard.pruning.covers(target)) Some(ReasonCode.AlreadyFilteredBySpark)

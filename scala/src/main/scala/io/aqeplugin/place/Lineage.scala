@@ -87,9 +87,10 @@ object Lineage {
 
   /** Rewrites keys above a projection as expressions below it; `None` when that is no [[JoinKey]]. */
   private def through(list: Seq[NamedExpression], keys: Seq[Expression]): Option[Seq[Expression]] = {
-    val below = AttributeMap(list.collect { case alias: Alias => alias.toAttribute -> alias.child })
+    val aliases = list.collect { case alias: Alias => alias.toAttribute -> alias.child }
+    lazy val below = AttributeMap(aliases)
     // From the leaves up, so that nothing is replaced twice: Spark names a normalized floating-point number like the column that it is of.
-    val pushed = keys.map(_.transformUp { case a: Attribute => below.getOrElse(a, a) })
+    val pushed = if (aliases.isEmpty) keys else keys.map(_.transformUp { case a: Attribute => below.getOrElse(a, a) })
     if (pushed.forall(isKey)) Some(pushed) else None
   }
 

@@ -2,7 +2,8 @@ package io.aqeplugin.place
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.catalyst.expressions.BloomFilterMightContain
+import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.Exchange
 
@@ -39,6 +40,15 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, p
     !above.exists(pruning.mayRead) && (isFree || ofAllJoins.isOfAllCopies(request) || ofAllJoins.isOfUnion(request)) &&
     // Of an exchange that several plans share, all of them have the same filter for it, by an equal join.
     above.headOption.filter(plans.mayShare).forall(isFree && plans.useAlike(_, join))
+  }
+
+  /** Whether a union may carry the request out. */
+  def isOfUnion(request: FilterRequest): Boolean = isBelowShared(request) && ofAllJoins.isOfUnion(request)
+
+  /** Whether a Bloom filter of Spark's own checks rows of the plan. */
+  lazy val hasBloomFilters: Boolean = plan.exists {
+    case FilterExec(condition, _) => condition.exists(_.isInstanceOf[BloomFilterMightContain])
+    case _                        => false
   }
 
   /** The share of the rows of the request's scan that must pass for other uses of it, by the pass rate of each request; 0 where nothing else

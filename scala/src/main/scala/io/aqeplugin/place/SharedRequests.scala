@@ -107,9 +107,21 @@ private[place] final class SharedRequests(copiesOf: SparkPlan => Seq[SparkPlan],
 
   private def ownExchange(request: FilterRequest): Option[Exchange] = request.target.exchanges.headOption
 
-  private def useOf(request: FilterRequest, exchange: Exchange): Use = Use(
-    request,
-    Place(pathTo(request.target, exchange), JoinKey.numbered(request.target.keys, request.target.node.output), request.target.wholeGroups),
+  private def useOf(request: FilterRequest, exchange: Exchange): Use =
+    Use(request, places.getOrElseUpdate(request.target, placeOf(request.target, exchange)), filterOf(request))
+
+  // Each request is compared with all others, so equal places and equal filters are mostly one object.
+  private val places = ByIdentity.empty[FilterTarget, Place]
+  private val equalPlaces = mutable.Map.empty[Place, Place]
+  private val filters = mutable.Map.empty[(Same, Same, Option[RangeBounds]), Filter]
+
+  private def placeOf(target: FilterTarget, exchange: Exchange): Place = {
+    val place = Place(pathTo(target, exchange), JoinKey.numbered(target.keys, target.node.output), target.wholeGroups)
+    equalPlaces.getOrElseUpdate(place, place)
+  }
+
+  private def filterOf(request: FilterRequest): Filter = filters.getOrElseUpdate(
+    (Same(request.source), Same(request.sourceKeys), request.bounds),
     Filter(Same(copiesOf(request.source).head), JoinKey.numbered(request.sourceKeys, request.source.output), request.bounds)
   )
 }
@@ -134,7 +146,9 @@ private[place] object SharedRequests {
     * @param wholeGroups
     *   whether the filter must treat all rows with one key alike, as such a filter never pauses
     */
-  private final case class Place(path: Seq[Int], keys: Seq[Expression], wholeGroups: Boolean)
+  private final case class Place(path: Seq[Int], keys: Seq[Expression], wholeGroups: Boolean) {
+    override val hashCode: Int = (path, keys, wholeGroups).hashCode
+  }
 
   /** What a filter is made of: equal for equal filters.
     *
@@ -143,7 +157,9 @@ private[place] object SharedRequests {
     * @param keys
     *   with the numbers of their columns in the source's output
     */
-  private final case class Filter(source: Same, keys: Seq[Expression], bounds: Option[RangeBounds])
+  private final case class Filter(source: Same, keys: Seq[Expression], bounds: Option[RangeBounds]) {
+    override val hashCode: Int = (source, keys, bounds).hashCode
+  }
 
   private final case class Use(request: FilterRequest, place: Place, filter: Filter)
 

@@ -174,7 +174,7 @@ private[rules] final class JoinEstimator(
     val probe = join.child(buildSide.other)
     val reached = site.reached
     // A scan that gets no filter is spared nothing.
-    val path = new ProbePath(join.node, if (site.targets.isEmpty) reached else site.targets, estimates)
+    val path = new ProbePath(join.node, site.steps, estimates)
     def of(sizes: SizeEstimator) = if (reached.isEmpty) Seq(sizes(probe)) else reached.map(target => sizes(target.node))
     val scanned = of(estimates)
     ProbeFacts(
@@ -200,11 +200,12 @@ private[rules] final class JoinEstimator(
       yield ProbePath.shared(own, share, estimates)
 
   /** The joins below that filter other scans by what the targets leave. */
-  private def sources(joinsBelow: Seq[(FoundJoin, Side, JoinSite)], site: JoinSite, estimates: SizeEstimator): Seq[PathStep] =
+  private def sources(joinsBelow: Seq[(FoundJoin, Side, JoinSite)], site: JoinSite, estimates: SizeEstimator): Seq[PathStep] = {
+    val own = ByIdentity.of(site.targets.map(_.node -> ()))
     for {
       (below, side, of) <- joinsBelow if mayStillFilter(below)
       // Those that the join's own filter reaches are on its path.
-      others = of.targets.filterNot(target => site.targets.exists(_.node eq target.node)) if others.nonEmpty
+      others = of.targets.filterNot(target => own.contains(target.node)) if others.nonEmpty
     } yield {
       val build = estimates(below.child(side))
       val known = others.flatMap(keysOf(below, _)).flatMap(_.mostDistinct)
@@ -216,6 +217,7 @@ private[rules] final class JoinEstimator(
         filtered.map(estimates.rowBytes).maxOption.getOrElse(0L)
       )
     }
+  }
 
   /** Whether nothing is known against the filter of a join: it was not decided without, and its probe side was not let go. */
   private def mayStillFilter(join: FoundJoin): Boolean = {

@@ -51,16 +51,16 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
   }
 
   /** The joins between a join and its targets that have a target below their build side. */
-  private def below(join: FoundJoin, site: JoinSite): Seq[(FoundJoin, Side, JoinSite)] = {
-    val steps = ByIdentity.grouped(FilterTargets.steps(site.targets).filter(_._1.isInstanceOf[BaseJoinExec]))
-    if (steps.isEmpty) Nil
-    else
+  private def below(join: FoundJoin, site: JoinSite): Seq[(FoundJoin, Side, JoinSite)] =
+    if (site.targets.isEmpty) Nil
+    else {
+      val steps = ByIdentity.grouped(site.steps.filter(_._1.isInstanceOf[BaseJoinExec]))
       for {
         below <- joins.keyed if below.node ne join.node
         children <- steps.get(below.node).toSeq
         side = buildSideOf(below) if children.exists(_ eq below.child(side))
       } yield (below, side, of(below, side))
-  }
+    }
 
   // To follow the keys down costs most. The guard asks for all joins of the plan, then each join is judged, and again for each join above it.
   private val reachedSites = new SitesOnce

@@ -27,7 +27,9 @@ private[rules] final class PlanJoins(plan: SparkPlan, context: RuleContext) {
 
   private def ours(found: Seq[FoundJoin]): Seq[FoundJoin] = found.filterNot(join => foreign.exists(_.id == join.id))
 
-  def nameOf(join: FoundJoin): String = context.state.nameOf(join.id)
+  def nameOf(join: FoundJoin): String = names.getOrElseUpdate(join, context.state.nameOf(join.id))
+
+  private val names = ByIdentity.empty[FoundJoin, String]
 
   private lazy val inPruning = context.pruning.joinsIn(plan)
 

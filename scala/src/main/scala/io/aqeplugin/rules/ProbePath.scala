@@ -10,14 +10,16 @@ import org.apache.spark.sql.execution.joins._
 
 import io.aqeplugin.decide.PathStep
 import io.aqeplugin.observe.{KeyTypes, SizeEstimator, StartedFilters}
-import io.aqeplugin.place.{FilterTarget, FilterTargets}
 
-/** What lies between a join and the scans that its keys reach. */
-private[rules] final class ProbePath(join: SparkPlan, targets: Seq[FilterTarget], estimates: SizeEstimator) {
+/** What lies between a join and the scans that its keys reach.
+  *
+  * @param passed
+  *   the operators between, each with the one below it, from the join down
+  */
+private[rules] final class ProbePath(join: SparkPlan, passed: Seq[(SparkPlan, SparkPlan)], estimates: SizeEstimator) {
 
-  private val passed = FilterTargets.steps(targets)
-
-  private val own: Seq[SparkPlan] = targets.flatMap(target => ProbePath.ownOf(join, target.above.reverse))
+  // All scans are below them, so they come first.
+  private val own: Seq[SparkPlan] = ProbePath.ownOf(join, passed.map(_._1))
 
   /** Number of shuffles, the join's own included. */
   def shuffles: Int = passed.count(_._1.isInstanceOf[ShuffleExchangeLike])
@@ -88,10 +90,10 @@ private[rules] object ProbePath {
   }
 
   /** Of the operators from the join down, those that serve the join alone. */
-  private def ownOf(join: SparkPlan, below: Seq[SparkPlan]): Seq[SparkPlan] = join match {
+  private def ownOf(join: SparkPlan, below: => Seq[SparkPlan]): Seq[SparkPlan] = join match {
     case _: ShuffledJoin =>
-      val arranging = below.takeWhile(node => node.isInstanceOf[SortExec] || node.isInstanceOf[AQEShuffleReadExec])
-      arranging ++ below.drop(arranging.size).headOption.filter(_.isInstanceOf[ShuffleExchangeLike])
+      val (arranging, rest) = below.span(node => node.isInstanceOf[SortExec] || node.isInstanceOf[AQEShuffleReadExec])
+      arranging ++ rest.headOption.filter(_.isInstanceOf[ShuffleExchangeLike])
     case _ => Nil
   }
 }

@@ -10,6 +10,8 @@ private[rules] final class UsesOfScans(context: RuleContext, estimator: JoinEsti
   // By identity: comparing requests or joins walks their plans. Joins are decided while they are asked for, so only rates of undecided ones are kept.
   private val joins = ByIdentity.empty[FilterRequest, (FoundJoin, Side)]
   private val rates = ByIdentity.empty[FoundJoin, Double]
+  // A join's site is asked for by each join above it, and most are in no union.
+  private val inUnions = ByIdentity.empty[JoinSite, Boolean]
 
   /** Remembers which join made these requests; returns them. */
   def noted(join: FoundJoin, buildSide: Side, requests: Seq[FilterRequest]): Seq[FilterRequest] = {
@@ -18,7 +20,10 @@ private[rules] final class UsesOfScans(context: RuleContext, estimator: JoinEsti
   }
 
   /** The share of the rows of the site's scans that must pass for other uses, by the rows of each. */
-  def otherUsesPassRate(site: JoinSite, guard: ReuseGuard): Double = {
+  def otherUsesPassRate(site: JoinSite, guard: ReuseGuard): Double =
+    if (inUnions.getOrElseUpdate(site, site.requests.exists(guard.isOfUnion))) weighed(site, guard) else 0.0
+
+  private def weighed(site: JoinSite, guard: ReuseGuard): Double = {
     val shares = site.targets.flatMap(site.request).map { request =>
       math.max(1.0, sizes(request.target.node).rows) -> math.min(1.0, guard.otherUsesPassRate(request, ownPassRate))
     }

@@ -23,12 +23,10 @@ private[rules] final class UsesOfShuffles(context: RuleContext, joins: PlanJoins
     * started.
     */
   def share(join: FoundJoin, buildSide: Side, guard: ReuseGuard): Option[Double] =
-    if (!SparkThreshold.mayBroadcast(join.kind, buildSide)) None
-    else
-      ProbePath.ownShuffle(join.node, join.child(buildSide.other)).map { own =>
-        val others = guard.otherUses(own).map(use)
-        if (others.contains(Use.Stays)) 0.0 else 1.0 / (1 + others.count(_ == Use.Open))
-      }
+    ProbePath.ownShuffle(join.node, join.child(buildSide.other)).filter(_ => SparkThreshold.mayBroadcast(join.kind, buildSide)).map { own =>
+      val others = guard.otherUses(own).map(use)
+      if (others.contains(Use.Stays)) 0.0 else 1.0 / (1 + others.count(_ == Use.Open))
+    }
 
   /** A stage has started, and what is not the probe side of a join on equalities stays as Spark planned it. */
   private def use(copy: SparkPlan): Use = joinsOfShuffles.get(copy) match {

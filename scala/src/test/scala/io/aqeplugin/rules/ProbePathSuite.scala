@@ -36,7 +36,7 @@ class ProbePathSuite extends AnyFunSuite with PluginSession {
     val join = JoinFinder.find(plan).headOption.getOrElse(fail(s"no join in $plan"))
     val targets = FilterTargets.below(join.child(Side.Left), join.keys(Side.Left))
     assert(targets.nonEmpty)
-    new ProbePath(join.node, targets, new SizeEstimator(0.3, TableStatistics.None))
+    new ProbePath(join.node, FilterTargets.steps(targets), new SizeEstimator(0.3, TableStatistics.None))
   }
 
   private def rowsOf(table: String): Long =
