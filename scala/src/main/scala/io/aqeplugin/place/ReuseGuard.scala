@@ -118,17 +118,20 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, p
     node, {
       val likely = marks.like(node)
       if (likely.exists(_ eq node)) {
-        val found = if (likely.size == 1) likely else likely.filter(other => (other eq node) || other.canonicalized == node.canonicalized)
+        val found = if (likely.size == 1) likely else likely.filter(other => (other eq node) || areEqual(other, node))
         if (found.head eq node) found else copiesOf(found.head)
       } else ofSource(node, likely)
     }
   )
 
+  private def areEqual(one: SparkPlan, other: SparkPlan): Boolean =
+    marks.literalsOf(one) == marks.literalsOf(other) && one.canonicalized == other.canonicalized
+
   private val sourcesInStages = mutable.ArrayBuffer.empty[SparkPlan]
 
   /** A source may be a stage inside another one, which the plan does not show. */
   private def ofSource(node: SparkPlan, likely: Seq[SparkPlan]): Seq[SparkPlan] =
-    (likely ++ sourcesInStages.filter(marks.of(_) == marks.of(node))).find(_.canonicalized == node.canonicalized) match {
+    (likely ++ sourcesInStages.filter(marks.of(_) == marks.of(node))).find(areEqual(_, node)) match {
       case Some(known) => copiesOf(known)
       case None        =>
         sourcesInStages += node
