@@ -8,7 +8,7 @@ import org.scalatest.Suite
 /** A session with Delta as its own catalog and Iceberg as the catalog `ice`. */
 trait TableFormats extends ReadMeter { this: Suite =>
 
-  override protected def applicationConf: Map[String, String] = super.applicationConf ++ Map(
+  override protected def applicationConf: Map[String, String] = super.applicationConf ++ interpreted ++ Map(
     "spark.sql.extensions" ->
       "io.delta.sql.DeltaSparkSessionExtension,org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
     "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -22,6 +22,10 @@ trait TableFormats extends ReadMeter { this: Suite =>
     // Joins are shuffled, so that Spark's own dynamic pruning has no broadcast to prune by.
     "spark.sql.autoBroadcastJoinThreshold" -> "-1"
   )
+
+  /** Commands, and queries of a format's log, have many projections, whose code takes longer to compile than to interpret. */
+  private def interpreted: Map[String, String] =
+    if (Extent.TriesAll) Map.empty else Map("spark.sql.codegen.factoryMode" -> "NO_CODEGEN")
 
   /** Runs statements as Spark alone does. */
   protected def made(statements: String*): Unit =
