@@ -1,13 +1,14 @@
 """`make bench-ranges`: files of large rows that ranges of a join's keys leave unread, beside an oracle.
 
 1,000 files of 2,000 rows of 1 kB, in the order of a column of each type, which has 20 values in a file; the confs of
-Spark and the plugin are their defaults. Keys are in 1, 2, 5 or 10 contiguous ranges, which together touch 1 % of the
-files, or one at random in every file. The oracle leaves out the rows of all files that hold no key, as a query over all
-rows finds them. `of the oracle` is the share of these rows that the plugin left unread, by Spark's task metrics; it is
-above 1 where parts of the other files go unread too. Seconds are medians of the runs with the fastest and the slowest,
-without and with the plugin in turn. Of keys in every file, the ratio of the processor time of the driver's JVM counts,
-in which all of Spark runs: the median of pairs of runs, with the interval that covers 95 % of its bootstrap
-distribution. The table is printed, and kept in `--out`. Exit code 1 when rows differ.
+Spark and the plugin are their defaults, except that Parquet's times are microseconds: those of Spark's default, INT96,
+have no bounds. Keys are in 1, 2, 5 or 10 contiguous ranges, which together touch 1 % of the files, or one at random in
+every file. The oracle leaves out the rows of all files that hold no key, as a query over all rows finds them. `of the
+oracle` is the share of these rows that the plugin left unread, by Spark's task metrics; it is above 1 where parts of
+the other files go unread too. Seconds are medians of the runs with the fastest and the slowest, without and with the
+plugin in turn. Of keys in every file, the ratio of the processor time of the driver's JVM counts, in which all of Spark
+runs: the median of pairs of runs, with the interval that covers 95 % of its bootstrap distribution.
+The table is printed, and kept in `--out`. Exit code 1 when rows differ.
 """
 
 import argparse
@@ -31,6 +32,7 @@ _FORMATS = ("parquet", "orc", "delta", "iceberg")
 _KEYS_OF_FILE = 20
 _RANDOM = "random"
 _MODES = ("off", "apply")
+_CONFS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
 # Of the number of a key, by the type of the column; a file has the times of 20 hours.
 _KEYS = {
     "int": "CAST({} AS int)",
@@ -75,7 +77,7 @@ def main() -> int:
     parser.add_argument("--ranges", default="1,2,5,10,random", help="some of the sets of keys")
     parser.add_argument("--out", type=Path, default=BUILT / "bench-ranges", help="folder of data, event log and result")
     arguments = parser.parse_args()
-    with spark_session(settings("aqe-plugin bench-ranges", arguments.out, {}), with_plugin=True) as spark:
+    with spark_session(settings("aqe-plugin bench-ranges", arguments.out, _CONFS), with_plugin=True) as spark:
         head = ("table, key, ranges", "of the oracle", "seconds, Spark", "seconds, plugin", "ratio", "processor time")
         return told(head, _cells(spark, arguments), _line, arguments.out)
 

@@ -68,12 +68,18 @@ object JoinSaving {
           // With one slot, the formula has the work of all.
           saved(slots = 1),
           notShuffled(met, ran, removed),
-          removed * math.max(0L, met.probe.prunableBytes) + (if (ran.withFilter) met.probe.keyless.fold(0L)(_.bytes.max(0L)) else 0L),
+          removed * math.max(0L, met.probe.prunableBytes) + met.probe.keyless.fold(0.0)(unread(_, removed)),
           sparesShuffle = facts.sparesShuffle && avoidsShuffle(facts, ran)
         )
       )
     }
   }
+
+  /** Of files without a key, no more than the join's own part of what the filters of the scan removed together: those of other joins may leave out
+    * the same ones.
+    */
+  private def unread(files: KeylessFiles, removed: Double): Double =
+    if (removed < files.share) files.bytes.max(0L) * removed / files.share else files.bytes.max(0L).toDouble
 
   private def withoutWait(facts: JoinFacts): JoinFacts =
     if (facts.sparesShuffle) facts.copy(probe = facts.probe.copy(exchanges = facts.probe.exchanges + 1)) else facts

@@ -17,7 +17,8 @@ object MeasuredKeys extends KeySketches {
   override def everyKey(stage: QueryStageExec, keys: Seq[Expression]): Option[BuildKeys] =
     summary(stage, keys).flatMap(codes)
 
-  private[exec] def codes(seen: KeySummary): Option[BuildKeys] = seen.codes.map(BuildKeys.ofCodes(_, areValues = seen.range.isDefined))
+  private[exec] def codes(seen: KeySummary): Option[BuildKeys] =
+    seen.codes.map(BuildKeys.ofCodes(_, areValues = seen.range.isDefined, if (seen.texts.size == 1) seen.texts.head else None))
 
   private[exec] def facts(seen: KeySummary, keys: Seq[Expression]): KeyFacts = KeyFacts(
     keys.size,

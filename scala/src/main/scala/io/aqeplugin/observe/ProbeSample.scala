@@ -4,6 +4,7 @@ import java.util.Arrays
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId, Expression}
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.decide.{KeylessFiles, SampledKeys, Side}
 
@@ -23,12 +24,12 @@ trait ProbeFiles {
 
   /** The files that hold none of the build side's keys.
     *
-    * @param values
-    *   every key, in ascending order
+    * @param build
+    *   the keys, asked for if there are bounds
     * @return
     *   none if no file is known to hold none, and while the bounds are being read
     */
-  def without(values: Array[Long]): Option[KeylessFiles]
+  def without(build: => Option[BuildKeys]): Option[KeylessFiles]
 }
 
 /** What is known of the scan with these columns, which the keys of a join with this build side reach.
@@ -58,6 +59,9 @@ trait BuildKeys {
 
   /** Every key in ascending order, if its code is its value. */
   def values: Option[Array[Long]] = None
+
+  /** Every key, if they are texts and few. */
+  def texts: Option[Seq[UTF8String]] = None
 }
 
 object BuildKeys {
@@ -66,10 +70,13 @@ object BuildKeys {
     *   of every key, in ascending order
     * @param areValues
     *   whether the codes of the keys are their values
+    * @param allTexts
+    *   the keys, if they are texts and few
     */
-  def ofCodes(codes: Array[Long], areValues: Boolean): BuildKeys = new BuildKeys {
+  def ofCodes(codes: Array[Long], areValues: Boolean, allTexts: Option[Seq[UTF8String]]): BuildKeys = new BuildKeys {
     override def have(keys: Seq[Expression], columns: Seq[Attribute]): Option[(InternalRow, Long) => Boolean] =
       Some((_, code) => Arrays.binarySearch(codes, code) >= 0)
     override def values: Option[Array[Long]] = Option.when(areValues)(codes)
+    override def texts: Option[Seq[UTF8String]] = allTexts
   }
 }

@@ -1,6 +1,7 @@
 package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.Statistics
 import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
@@ -9,7 +10,7 @@ import org.apache.spark.sql.execution.columnar.{InMemoryTableScanExec, InMemoryT
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{DataType, StructType}
 
 import io.aqeplugin.decide.{EstimateSource, KeyFacts}
 
@@ -147,10 +148,18 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     (share ++ Option.when(later.nonEmpty)(assumed)).foldLeft(all)(_.keeping(_))
   }
 
+  /** Spark's own, of the relation itself: for operators above it, which the link may have too, Spark scales its size by widths and forgets its rows. */
+  private def statisticsOf(leaf: SparkPlan): Option[Statistics] = leaf.logicalLink.map(link =>
+    link.collectLeaves() match {
+      case Seq(relation) => relation.stats
+      case _             => link.stats
+    }
+  )
+
   private def ofLeaf(leaf: SparkPlan): SizeEstimate = {
     val statistics = leaf match {
       case cache: InMemoryTableScanLike if cache.isMaterialized => Some(cache.runtimeStatistics)
-      case other                                                => other.logicalLink.map(_.stats)
+      case other                                                => statisticsOf(other)
     }
     // A source of unknown size reports Long.MaxValue, or a product of it.
     val bytes = statistics.map(_.sizeInBytes.toDouble).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
@@ -231,18 +240,27 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     plan,
     plan match {
       case scan: FileSourceScanExec =>
-        val width = math.max(1, scan.relation.dataSchema.map(_.dataType.defaultSize).sum)
-        bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes) * math.min(
-          1.0,
-          scan.requiredSchema.map(_.dataType.defaultSize).sum.toDouble / width
-        )
+        bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes) *
+          shareOf(scan.requiredSchema.map(_.dataType), scan.relation.dataSchema.map(_.dataType))
       case batch: BatchScanExec =>
-        val bytes = batch.logicalLink.map(_.stats.sizeInBytes.toDouble)
-        bytes.filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
+        val estimate = statisticsOf(batch)
+        val inFiles = for {
+          facts <- tables.of(batch)
+          (bytes, all) <- facts.bytes.zip(facts.rows.map(_.rows).filter(_ > 0))
+          rows <- estimate.flatMap(_.rowCount)
+        } yield bytes * math.min(1.0, rows.toDouble / all) * shareOf(
+          batch.output.map(_.dataType),
+          batch.table.columns.toSeq.map(_.dataType)
+        )
+        inFiles.orElse(estimate.map(_.sizeInBytes.toDouble)).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
       case StartedFilters(_, scan) => scanBytes(scan)
       case other                   => other.children.map(scanBytes).sum
     }
   )
+
+  /** The share of a table's bytes that some of its columns have. */
+  private def shareOf(columns: Seq[DataType], all: Seq[DataType]): Double =
+    math.min(1.0, columns.map(_.defaultSize.toDouble).sum / math.max(1.0, all.map(_.defaultSize.toDouble).sum))
 
   /** Bytes of the files of the widest scan below `plan`, also of columns that it does not need: by these Spark splits it into tasks. */
   def widestScanBytes(plan: SparkPlan): Double = widest.getOrElseUpdate(

@@ -97,8 +97,7 @@ final case class FinishedJoin(
     lazy val every = sketches.everyKey(stage, keys)
     probe.copy(
       sample = sample.flatMap(_.rows).flatMap(_.matching(every)),
-      keyless =
-        sample.filter(_ => probe.otherUsesPassRate <= 0).flatMap(_.files).flatMap(files => every.flatMap(_.values).flatMap(files.without))
+      keyless = sample.filter(_ => probe.otherUsesPassRate <= 0).flatMap(_.files).flatMap(_.without(every))
     )
   }
 

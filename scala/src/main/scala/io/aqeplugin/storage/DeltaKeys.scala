@@ -46,7 +46,10 @@ private[storage] object DeltaKeys extends KeyedFormat {
 
   /** Whether files without a key may be left out by their bounds, as far as the column tells. */
   def usesBounds(scan: FileSourceScanExec, column: Attribute): Boolean = DeltaScan.isOne(scan) &&
-    !PartitionRange.isPartition(scan, column) && !ParquetKeys.skipsDamage(scan.relation) && areWholes(column.dataType)
+    !PartitionRange.isPartition(
+      scan,
+      column
+    ) && !ParquetKeys.skipsDamage(scan.relation) && (areWholes(column.dataType) || column.dataType == StringType)
 
   private def byPartition(scan: FileSourceScanExec, keys: KnownKeys): Option[FileSourceScanExec] =
     // Spark looks such a column up by its name.

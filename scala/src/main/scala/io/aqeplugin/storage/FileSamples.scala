@@ -3,19 +3,27 @@ package io.aqeplugin.storage
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.types.StringType
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.decide.{KeylessFiles, ValueRange}
 import io.aqeplugin.exec.ColumnKeys
 import io.aqeplugin.metrics.Survivable
-import io.aqeplugin.observe.ProbeFiles
+import io.aqeplugin.observe.{BuildKeys, ProbeFiles}
 
 /** A file of a table, and the smallest and largest values that it has of columns.
   *
   * @param path
   *   as its table has it
+  * @param texts
+  *   cut to their beginnings ([[TextBounds.beginning]])
   */
-private[storage] final case class FileRanges(path: String, bytes: Long, ranges: Map[String, (Long, Long)])
+private[storage] final case class FileRanges(
+    path: String,
+    bytes: Long,
+    ranges: Map[String, (Long, Long)],
+    texts: Map[String, (UTF8String, UTF8String)]
+)
 
 /** What share of a scan's files holds no key, by the few whose bounds are read for its estimate: footers of [[FooterStatistics]], manifests of
   * [[IcebergBounds]]. Nothing else is read, and no caller waits. Only for prices: which files are left out is found by all bounds.
@@ -25,13 +33,13 @@ object FileSamples {
   /** None if keys of this type leave out no files of this kind of scan. Nothing is known of a scan that selects partitions of a table without a log.
     *
     * @param scanBytes
-    *   what a scan of files reads
+    *   what the scan reads
     */
   def of(scan: SparkPlan, keys: Seq[Expression], scanBytes: => Double): Option[ProbeFiles] = (scan, keys) match {
     case (file: FileSourceScanExec, Seq(key: Attribute)) => ofFooters(file, key, scanBytes)
     // What partitions leave out is counted already.
     case (batch: BatchScanExec, Seq(key: Attribute)) if batch.ordering.isEmpty && !BatchScanKeys.filters(batch, key) =>
-      Some(ofManifests(batch, key))
+      ofManifests(batch, key, scanBytes)
     case _ => None
   }
 
@@ -39,16 +47,9 @@ object FileSamples {
     val isOfDelta = DeltaKeys.usesBounds(scan, key)
     val isUsed = isOfDelta || SelectedFiles.conditions(scan).isEmpty && (ParquetKeys.usesBounds(scan, key) || OrcKeys.usesBounds(scan, key))
     val read = readBy(scan.dataFilters)
-    FooterStatistics.groups(scan).filter(_ => isUsed).map { groups => values =>
-      // Delta's bounds are compared with each key, and the footers of other files with few ranges.
-      groups.now.map(found => read(found.files)).filter(isEnough).flatMap(keyless(
-        _,
-        key,
-        ColumnKeys.ofValues(values, None),
-        isOfDelta,
-        bytes
-      ))
-    }
+    FooterStatistics.groups(scan).filter(_ => isUsed).map(groups =>
+      new FileSamples(key, comparesEach = isOfDelta)(groups.now.map(found => read(found.files)).filter(isEnough).map(_ -> bytes))
+    )
   }
 
   /** Those of some files in which a row may fulfil the conditions. */
@@ -60,51 +61,64 @@ object FileSamples {
   /** Whether each of several files of a Delta table may hold a key, so that to look at all of them promises nothing. */
   private[storage] def showAll(scan: FileSourceScanExec, keys: KnownKeys): Boolean = {
     val files = FooterStatistics.groups(scan).flatMap(_.now).fold(Seq.empty[FileRanges])(found => readBy(scan.dataFilters)(found.files))
-    val known = files.flatMap(_.ranges.get(keys.column.name))
-    known.size == files.size && isEnough(files) && known.forall(isMet(keys.built, comparesEach = true))
+    isEnough(files) && files.forall(meeting(keys.column, keys.built, comparesEach = true)(_).contains(true))
   }
 
   /** Fewer files show nothing of the others. */
   private val Several = 8
   private def isEnough(files: Seq[FileRanges]): Boolean = files.size >= Several
 
-  private def isMet(keys: ColumnKeys, comparesEach: Boolean): ((Long, Long)) => Boolean = {
-    val meets = KeyMeeting.of((if (comparesEach) keys.values.fold(keys.ranges)(_.map(one => (one, one))) else keys.ranges).toIndexedSeq)
-    range => meets(Some(range._1), Some(range._2))
-  }
+  /** Keys that bounds are compared with; texts only of ASCII, which each format orders as Spark does. */
+  private def built(keys: BuildKeys): Option[ColumnKeys] = keys.values.map(ColumnKeys.ofValues(_, None))
+    .orElse(keys.texts.filter(_.forall(_.getBytes.forall(_ >= 0))).map(texts => ColumnKeys(Nil, None, texts = Some(texts))))
 
-  private def ofManifests(scan: BatchScanExec, key: Attribute): ProbeFiles = values =>
-    try
-      for {
-        read <- IcebergRead.of(scan.scan)
-        field <- read.field(key.name) if IcebergWholes.of(IcebergColumns.typeOf(field), key.dataType).isDefined
-        table <- KnownTables.tableOf(scan)
-        sample <- IcebergBounds.sample(table, scan.scan)
-        files = read.files
-        ofScan = sample.filter(file => files.contains(file.path)) if isEnough(ofScan) || ofScan.size == files.size
-        bytes = files.values.sum * math.min(1.0, width(scan.output.map(_.dataType)) / width(table.columns.toSeq.map(_.dataType)))
-        found <-
-          keyless(ofScan, key, ColumnKeys.ofValues(values, None), comparesEach = true, bytes)
-      } yield found
-    catch {
-      case Survivable(error) =>
-        FooterStatistics.noteUnreadable(Seq(scan.table.name), "its files without a key have no price", error)
-        None
+  /** Whether a file may hold a key, by its bounds; none if it has none. */
+  private def meeting(column: Attribute, keys: ColumnKeys, comparesEach: Boolean): FileRanges => Option[Boolean] = {
+    def of[A: Ordering](values: Option[Seq[A]], ranges: => Seq[(A, A)])(known: FileRanges => Map[String, (A, A)]) = {
+      val meets = KeyMeeting.of(values.filter(_ => comparesEach).fold(ranges)(_.map(one => (one, one))).toIndexedSeq)
+      (file: FileRanges) => known(file).get(column.name).map { case (low, high) => meets(Some(low), Some(high)) }
     }
-
-  private def width(types: Seq[DataType]): Double = math.max(1.0, types.map(_.defaultSize.toDouble).sum)
-
-  private def keyless(
-      sample: Seq[FileRanges],
-      key: Attribute,
-      keys: ColumnKeys,
-      comparesEach: Boolean,
-      bytes: Double
-  ): Option[KeylessFiles] = {
-    val meets = isMet(keys, comparesEach)
-    val without = sample.filter(_.ranges.get(key.name).exists(!meets(_)))
-    // As if one file more had been looked at that holds a key: a few without one do not show that there is none.
-    val share = without.map(_.bytes).sum.toDouble / math.max(1L, sample.map(_.bytes).sum) * sample.size / (sample.size + 1)
-    Option.when(share > 0)(KeylessFiles((share * bytes).toLong, share))
+    def begun(text: UTF8String) = TextBounds.beginning(text.getBytes)
+    if (column.dataType == StringType)
+      of(keys.texts.map(_.map(begun).distinct.sorted), keys.textRanges.map(range => (begun(range._1), begun(range._2))))(_.texts)
+    else of(keys.values, keys.ranges)(_.ranges)
   }
+
+  private def ofManifests(scan: BatchScanExec, key: Attribute, bytes: Double): Option[ProbeFiles] =
+    for {
+      read <- IcebergRead.of(scan.scan)
+      table <- KnownTables.tableOf(scan)
+    } yield {
+      lazy val files = read.files.keySet
+      def isUsed = read.field(key.name).map(IcebergColumns.typeOf)
+        .exists(found => IcebergWholes.of(found, key.dataType).isDefined || found == "string" && key.dataType == StringType)
+      new FileSamples(key, comparesEach = true)(
+        try
+          for {
+            sample <- IcebergBounds.sample(table, scan.scan) if isUsed
+            ofScan = sample.filter(file => files(file.path)) if isEnough(ofScan) || ofScan.size == files.size
+          } yield (ofScan, bytes)
+        catch {
+          case Survivable(error) =>
+            FooterStatistics.noteUnreadable(Seq(scan.table.name), "its files without a key have no price", error)
+            None
+        }
+      )
+    }
+}
+
+/** @param known
+  *   some files, and the bytes that the scan reads; none while bounds are being read
+  * @param comparesEach
+  *   whether each key is compared with the bounds, or few ranges of them
+  */
+private final class FileSamples(key: Attribute, comparesEach: Boolean)(known: => Option[(Seq[FileRanges], Double)]) extends ProbeFiles {
+  override def without(build: => Option[BuildKeys]): Option[KeylessFiles] = for {
+    (sample, bytes) <- known
+    keys <- build.flatMap(FileSamples.built)
+    meets = FileSamples.meeting(key, keys, comparesEach)
+    without = sample.filter(meets(_).contains(false))
+    // As if one file more had been looked at that holds a key: a few without one do not show that there is none.
+    share = without.map(_.bytes).sum.toDouble / math.max(1L, sample.map(_.bytes).sum) * sample.size / (sample.size + 1) if share > 0
+  } yield KeylessFiles((share * bytes).toLong, share)
 }

@@ -75,6 +75,6 @@ private[storage] object FooterSummary {
   private val MostTextBounds = 32
 
   /** The range of all values; none when one of the ranges is unknown. */
-  def covering(ranges: Seq[Option[(Long, Long)]]): Option[(Long, Long)] =
+  def covering[A: Ordering](ranges: Seq[Option[(A, A)]]): Option[(A, A)] =
     Option.when(ranges.nonEmpty && ranges.forall(_.isDefined))((ranges.flatten.map(_._1).min, ranges.flatten.map(_._2).max))
 }

@@ -11,6 +11,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.security.UserGroupInformation
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.Scan
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.metrics.Survivable
 
@@ -57,7 +58,7 @@ private[storage] object IcebergBounds {
   private def reading(table: Table, scan: Scan): Option[Reading] =
     for {
       snapshot <- IcebergSnapshot.of(table) if snapshot.number("total-data-files").exists(_ <= MaxFiles)
-      columns <- Try(orderedColumns(scan)).toOption if columns.nonEmpty
+      columns <- Try(knownColumns(scan)).toOption if columns.nonEmpty
       version <- Try(Version(locationOf(snapshot.table), snapshot.id, columns.map { case (id, (name, _)) => id -> name })).toOption
     } yield {
       val fresh = new Reading(MaxMillis)
@@ -85,18 +86,26 @@ private[storage] object IcebergBounds {
 
   private def locationOf(table: AnyRef): String = IcebergMembers.publicly(table, "Table", "location").toString
 
-  private type Code = ByteBuffer => Option[Long]
+  /** A whole number, or the beginning of a text. */
+  private type Code = ByteBuffer => Option[Any]
+
+  private val beginning: Code = bound => {
+    val text = new Array[Byte](bound.remaining)
+    val _ = bound.get(text)
+    Some(TextBounds.beginning(text))
+  }
 
   /** By the ids of fields, their names and what their bounds are. */
-  private def orderedColumns(scan: Scan): Map[Int, (String, Code)] =
+  private def knownColumns(scan: Scan): Map[Int, (String, Code)] =
     IcebergColumns.fields(scan).flatMap { field =>
-      IcebergWholes.codeOf(IcebergColumns.typeOf(field)).zip(Some(IcebergColumns.idOf(field))).collect { case (code, id: Integer) =>
+      val known = if (IcebergColumns.typeOf(field) == "string") Some(beginning) else IcebergWholes.codeOf(IcebergColumns.typeOf(field))
+      known.zip(Some(IcebergColumns.idOf(field))).collect { case (code, id: Integer) =>
         id.toInt -> ((IcebergColumns.nameOf(field), code))
       }
     }.toMap
 
   private def found(snapshot: IcebergSnapshot, columns: Map[Int, String], codes: Map[Int, Code]): Found = {
-    def bounds(file: AnyRef, method: String): Map[Int, Long] = IcebergMembers.publicly(file, "ContentFile", method) match {
+    def bounds(file: AnyRef, method: String): Map[Int, Any] = IcebergMembers.publicly(file, "ContentFile", method) match {
       case bytes: JavaMap[_, _] =>
         bytes.asScala.toSeq.collect { case (id: Integer, bound: ByteBuffer) if codes.contains(id) => (id.toInt, bound) }
           .flatMap { case (id, bound) => codes(id)(bound.duplicate()).map(id -> _) }.toMap
@@ -118,7 +127,7 @@ private[storage] object IcebergBounds {
       at += 1
       codes.keys.foreach { id =>
         (lower.get(id), upper.get(id)) match {
-          case (Some(low), Some(high)) =>
+          case (Some(low: Long), Some(high: Long)) =>
             found.updateWith(id)(range => Some(range.fold((low, high)) { case (min, max) => (math.min(min, low), math.max(max, high)) }))
           // A file of nulls has no bounds.
           case _ => if (!values.get(id).exists(nulls.get(id).contains)) unknown += id
@@ -128,13 +137,18 @@ private[storage] object IcebergBounds {
     Found((found.toMap -- unknown).map { case (id, range) => columns(id) -> range }, kept.result())
   }
 
-  private def rangesOf(file: AnyRef, columns: Map[Int, String], lower: Map[Int, Long], upper: Map[Int, Long]): FileRanges = {
+  private def rangesOf(file: AnyRef, columns: Map[Int, String], lower: Map[Int, Any], upper: Map[Int, Any]): FileRanges = {
     val bytes = IcebergMembers.publicly(file, "ContentFile", "fileSizeInBytes") match {
       case size: java.lang.Long => size.longValue
       case _                    => 0L
     }
-    val ranges = lower.collect { case (id, low) if upper.contains(id) => columns(id) -> (low -> upper(id)) }
-    FileRanges(IcebergMembers.publicly(file, "ContentFile", "location").toString, bytes, ranges)
+    val known = lower.collect { case (id, low) if upper.contains(id) => (columns(id), low, upper(id)) }
+    FileRanges(
+      IcebergMembers.publicly(file, "ContentFile", "location").toString,
+      bytes,
+      known.collect { case (column, low: Long, high: Long) => column -> ((low, high)) }.toMap,
+      known.collect { case (column, low: UTF8String, high: UTF8String) => column -> ((low, high)) }.toMap
+    )
   }
 
   /** Iceberg loads file systems by the loader of the thread, which serves other tables too. */

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.sources
-import org.apache.spark.sql.types.{DateType, DecimalType, IntegerType, LongType, TimestampType}
+import org.apache.spark.sql.types.{DateType, DecimalType, IntegerType, LongType, StringType, TimestampType}
 
 import io.aqeplugin.decide.{Reason, ReasonCode}
 import io.aqeplugin.observe.TableStatistics
@@ -45,7 +45,8 @@ private[aqeplugin] object OrcKeys extends KeyedFormat {
     isRead(scan, keys.column) && (areWholes(keys.column) || keys.areAscii)
 
   /** Whether files without a key may be left out by their footers, as far as the column and the conf tell. */
-  def usesBounds(scan: FileSourceScanExec, column: Attribute): Boolean = isRead(scan, column) && areWholes(column)
+  def usesBounds(scan: FileSourceScanExec, column: Attribute): Boolean =
+    isRead(scan, column) && (areWholes(column) || column.dataType == StringType)
 
   private def areWholes(column: Attribute): Boolean = column.dataType match {
     case IntegerType | LongType | DateType | TimestampType | _: DecimalType => true

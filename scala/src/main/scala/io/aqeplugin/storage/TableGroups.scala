@@ -25,7 +25,12 @@ private[storage] final class TableGroups(val table: AnyRef, val folders: Seq[Str
     val all = footers.flatMap { case (file, footer) => footer.groups.map(file -> _) }
     val bytes = footers.flatMap(_._2.chunkBytes).groupMapReduce(_._1)(_._2)(math.max)
     val files = footers.map { case (file, footer) =>
-      FileRanges(file.getPath.toString, file.getLen, footer.ranges.collect { case (column, Some(range)) => column -> range })
+      FileRanges(
+        file.getPath.toString,
+        file.getLen,
+        footer.ranges.collect { case (column, Some(range)) => column -> range },
+        footer.texts.flatMap { case (column, parts) => FooterSummary.covering(parts).map(column -> _) }
+      )
     }
     val _ = found.complete(Some(FoundGroups(FooterStatistics.spread(all.size).map(all), bytes, files)))
   }

@@ -38,7 +38,8 @@ private[storage] object TextBounds {
   /** The bounds of texts in one part of a file, as far as they are kept. */
   def kept(min: String, max: String): (UTF8String, UTF8String) = (beginning(min.getBytes(UTF_8)), beginning(max.getBytes(UTF_8)))
 
-  private def beginning(text: Array[Byte]): UTF8String = UTF8String.fromBytes(text.take(KeptBytes))
+  /** What is kept of a text, given by its bytes. */
+  def beginning(text: Array[Byte]): UTF8String = UTF8String.fromBytes(text.take(KeptBytes))
 
   /** The share of row groups that surely have no text in one of the ranges; those without bounds may have any.
     *

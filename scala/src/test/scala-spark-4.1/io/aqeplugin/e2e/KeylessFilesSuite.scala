@@ -1,6 +1,7 @@
 package io.aqeplugin.e2e
 
 import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.functions.col
 import org.scalatest.funsuite.AnyFunSuite
 
 /** Keys of a broadcast join, which are cheap to look up: a filter pays for the files that it leaves out, by the default thresholds. */
@@ -15,7 +16,8 @@ class KeylessFilesSuite extends AnyFunSuite with TableFormats {
     "k_int" -> "CAST(id AS int)",
     "k_date" -> "DATE'1975-01-01' + CAST(id AS int)",
     "k_decimal" -> "CAST(id / 4 AS decimal(12, 2))",
-    "k_timestamp" -> "timestamp_seconds(1600000000 + id * 60)"
+    "k_timestamp" -> "timestamp_seconds(1600000000 + id * 60)",
+    "k_string" -> "concat('key-', lpad(id, 9, '0'))"
   )
 
   private val Formats = Seq("parquet", "orc", "delta", "iceberg")
@@ -70,6 +72,22 @@ class KeylessFilesSuite extends AnyFunSuite with TableFormats {
     test(s"$format: files that a condition of the query leaves out are no gain of the filter") {
       val (decision, _) = decided(joined(format, "last", "k_int", s"WHERE f.k_int >= ${Rows - RowsOfFile}"))
       assert(decision.at("/facts/probe/keyless").isNull && code(decision) != "FILTER_PAYS", decision)
+    }
+
+  // Beyond ASCII, and longer than what is kept of bounds, which is in all files the same.
+  for (format <- Formats; begin <- Seq("ö", "the same beginning"))
+    test(s"$format: of texts like $begin, bounds tell the price nothing") {
+      val text = s"concat('$begin', lpad(v, 9, '0'))"
+      val name = s"${format}_${begin.length}"
+      withConf("spark.aqePlugin.mode" -> "off") {
+        val facts = spark.sql(s"SELECT $text AS k, v, pad FROM ${named("parquet")}").repartitionByRange(Files, col("k"))
+        if (format == "iceberg") facts.writeTo(s"ice.$name").using("iceberg").tableProperty("write.distribution-mode", "none").create()
+        else facts.write.format(format).save(folder.resolve(name).toString)
+      }
+      table("texts", s"SELECT $text AS k FROM (SELECT id AS v FROM range($Rows)) WHERE v BETWEEN 7000 AND 7020")
+      val facts = if (format == "iceberg") s"ice.$name" else s"$format.`file://${folder.resolve(name)}`"
+      val (decision, _) = decided(s"SELECT count(*), sum(v), max(pad) FROM $facts f JOIN texts d ON f.k = d.k")
+      assert(decision.at("/facts/probe/keyless").isNull, decision)
     }
 
   test("iceberg: files that partitions leave out are counted once") {

@@ -56,7 +56,10 @@ class KeySamplesSuite extends AnyFunSuite with PluginSession with Eventually {
     val narrowed = FormatByTypes.reading(scan, KeyedParquetFormat.Empty, none, scan.output.last)
     val samples = new KeySamples(FooterStatistics, FooterThreads.pool)
     def rows: Option[Long] =
-      samples.of(narrowed, narrowed.output.take(1)).flatMap(_.matching(Some(BuildKeys.ofCodes(Array(1L), areValues = true)))).map(_.rows)
+      samples.of(
+        narrowed,
+        narrowed.output.take(1)
+      ).flatMap(_.matching(Some(BuildKeys.ofCodes(Array(1L), areValues = true, allTexts = None)))).map(_.rows)
     eventually(assert(rows.exists(_ > 1000)))
   }
 }
