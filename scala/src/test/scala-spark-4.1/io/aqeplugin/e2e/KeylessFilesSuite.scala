@@ -1,8 +1,15 @@
 package io.aqeplugin.e2e
 
+import java.util.concurrent.atomic.AtomicBoolean
+
 import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.functions.col
+import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
+import org.scalatest.time.{Seconds, Span}
+
+import io.aqeplugin.storage.{FileSamples, FooterStatistics}
 
 /** Keys of a broadcast join, which are cheap to look up: a filter pays for the files that it leaves out, by the default thresholds. */
 class KeylessFilesSuite extends AnyFunSuite with TableFormats {
@@ -89,6 +96,20 @@ class KeylessFilesSuite extends AnyFunSuite with TableFormats {
       val (decision, _) = decided(s"SELECT count(*), sum(v), max(pad) FROM $facts f JOIN texts d ON f.k = d.k")
       assert(decision.at("/facts/probe/keyless").isNull, decision)
     }
+
+  test("keys are asked for once bounds of several files are known") {
+    def areAsked(files: Int): Boolean = {
+      val path = folder.resolve(s"of_$files").toString
+      spark.range(0, 20000, 1, files).selectExpr("id", s"$Pad AS pad").write.parquet(path)
+      val scan = spark.read.parquet(path).queryExecution.sparkPlan.collectFirst { case scan: FileSourceScanExec => scan }
+        .getOrElse(fail("no scan"))
+      eventually(timeout(Span(10, Seconds)))(assert(FooterStatistics.of(scan).exists(_.rows.isDefined)))
+      val asked = new AtomicBoolean
+      assert(FileSamples.of(scan, scan.output.take(1), 1.0).flatMap(_.without { asked.set(true); None }).isEmpty)
+      asked.get
+    }
+    assert(!areAsked(4) && areAsked(12))
+  }
 
   test("iceberg: files that partitions leave out are counted once") {
     withConf("spark.aqePlugin.mode" -> "off") {
