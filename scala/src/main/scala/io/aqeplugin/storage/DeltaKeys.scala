@@ -45,11 +45,10 @@ private[storage] object DeltaKeys extends KeyedFormat {
   }
 
   /** Whether files without a key may be left out by their bounds, as far as the column tells. */
-  def usesBounds(scan: FileSourceScanExec, column: Attribute): Boolean = DeltaScan.isOne(scan) &&
-    !PartitionRange.isPartition(
-      scan,
-      column
-    ) && !ParquetKeys.skipsDamage(scan.relation) && (areWholes(column.dataType) || column.dataType == StringType)
+  def usesBounds(scan: FileSourceScanExec, column: Attribute): Boolean = {
+    val isCompared = areWholes(column.dataType) || column.dataType == StringType
+    DeltaScan.isOne(scan) && isCompared && !PartitionRange.isPartition(scan, column) && !ParquetKeys.skipsDamage(scan.relation)
+  }
 
   private def byPartition(scan: FileSourceScanExec, keys: KnownKeys): Option[FileSourceScanExec] =
     // Spark looks such a column up by its name.

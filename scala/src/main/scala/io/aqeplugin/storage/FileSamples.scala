@@ -61,7 +61,8 @@ object FileSamples {
   /** Whether each of several files of a Delta table may hold a key, so that to look at all of them promises nothing. */
   private[storage] def showAll(scan: FileSourceScanExec, keys: KnownKeys): Boolean = {
     val files = FooterStatistics.groups(scan).flatMap(_.now).fold(Seq.empty[FileRanges])(found => readBy(scan.dataFilters)(found.files))
-    isEnough(files) && files.forall(meeting(keys.column, keys.built, comparesEach = true)(_).contains(true))
+    val meets = meeting(keys.column, keys.built, comparesEach = true)
+    isEnough(files) && files.forall(meets(_).contains(true))
   }
 
   /** Fewer files show nothing of the others. */
