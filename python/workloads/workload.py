@@ -94,15 +94,16 @@ def _tpcds_by_date_analyzed(scale: float) -> Workload:
     return _of_tpcds(scale, ensure, json.dumps(dict(DATE_COLUMNS)) + _ANALYZED)
 
 
-def _tpcds_in(format_name: str) -> Callable[[float], Workload]:
+def _tpcds_in(format_name: str, by_date: bool = False) -> Callable[[float], Workload]:
     lake = LAKE_FORMATS[format_name]
 
     def make(scale: float) -> Workload:
         def ensure(report: Report) -> Register:
             dataset = ensure_dataset(scale, report)
-            return lambda spark: register_lake(dataset, lake, spark, report)
+            return lambda spark: register_lake(dataset, lake, spark, report, by_date)
 
-        return _of_tpcds(scale, ensure, lake.name, lambda: lake.session(lake_folder(dataset_folder(scale), lake)))
+        folder = lake_folder(dataset_folder(scale), lake, by_date)
+        return _of_tpcds(scale, ensure, folder.name, lambda: lake.session(folder))
 
     return make
 
@@ -133,7 +134,15 @@ WORKLOADS: Mapping[str, tuple[str, Callable[[float], Workload]]] = MappingProxyT
             _tpcds_by_date_analyzed,
         ),
         "tpcds-delta": ("TPC-DS, tables of Delta", _tpcds_in("delta")),
+        "tpcds-delta-by-date": (
+            "TPC-DS, tables of Delta, fact tables sorted by date",
+            _tpcds_in("delta", by_date=True),
+        ),
         "tpcds-iceberg": ("TPC-DS, tables of Iceberg", _tpcds_in("iceberg")),
+        "tpcds-iceberg-by-date": (
+            "TPC-DS, tables of Iceberg, fact tables sorted by date",
+            _tpcds_in("iceberg", by_date=True),
+        ),
     }
 )
 """Name → what it is, and the workload of a scale."""

@@ -33,13 +33,14 @@ from workloads.tpcds.lake import LAKE_FORMATS, lake_folder, register_lake
 
 lake = LAKE_FORMATS[sys.argv[1]]
 dataset = ensure_dataset(0.01, tables=("date_dim", "web_returns"))
-folder = lake_folder(dataset.folder, lake)
+by_date = sys.argv[2] == "True"
+folder = lake_folder(dataset.folder, lake, by_date)
 builder = SparkSession.builder.master("local[1]").config("spark.aqePlugin.test.openGates", "true")
 for key, value in lake.session(folder).items():
     builder = builder.config(key, value)
 spark = aqe_plugin.configure(builder, mode="apply").getOrCreate()
 reports = []
-register_lake(dataset, lake, spark, reports.append)
+register_lake(dataset, lake, spark, reports.append, by_date)
 assert reports == [f"{table} in {lake.name}, table {number} of 2" for number, table in enumerate(dataset.rows, 1)]
 for table in dataset.rows:
     files = spark.read.parquet(str(dataset.folder / table))
@@ -50,23 +51,26 @@ rows = joined.collect()
 assert "RuntimeFilter" in joined._jdf.queryExecution().executedPlan().toString()
 with aqe_plugin.AqePlugin(spark).switch_off():
     assert spark.sql(text).collect() == rows
-register_lake(dataset, lake, spark, reports.append)
+register_lake(dataset, lake, spark, reports.append, by_date)
 assert len(reports) == 2
+dates = [row[0] or 0 for row in spark.table("web_returns").select("wr_returned_date_sk").collect()]
+assert (dates == sorted(dates)) == by_date
 print("done")
 """
 
 
 @only_in_test_all
 @pytest.mark.spark
+@pytest.mark.parametrize("by_date", [False, True])
 @pytest.mark.parametrize("name", _FORMATS)
-def test_tables_have_the_same_rows_and_are_written_once(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_tables_have_the_same_rows_in_their_order_and_are_written_once(
+    name: str, by_date: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AQE_PLUGIN_DATA", str(tmp_path))
-    command = [sys.executable, "-c", _WRITES_TWICE, name]
+    command = [sys.executable, "-c", _WRITES_TWICE, name, str(by_date)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert ran.stdout.strip().endswith("done")
-    folder = lake_folder(dataset_folder(0.01), LAKE_FORMATS[name])
+    folder = lake_folder(dataset_folder(0.01), LAKE_FORMATS[name], by_date)
     assert {place.name for place in folder.iterdir()} == {"date_dim", "web_returns"}

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from workloads.tpcds.data import Dataset
+from workloads.tpcds.partitioned import DATE_COLUMNS
 
 _JARS = Path(__file__).resolve().parents[3] / ".build" / "neighbours"
 # Iceberg's catalog of the session: a folder of tables.
@@ -45,9 +46,14 @@ class LakeFormat:
         """Whether the table was written to its end."""
         return (folder / table / self.marker).exists()
 
-    def write(self, spark: Any, source: Path, folder: Path, table: str) -> None:
-        """Writes the rows of a folder of Parquet files, in place of what an earlier try has left."""
+    def write(self, spark: Any, source: Path, folder: Path, table: str, order: str | None = None) -> None:
+        """Writes the rows of a folder of Parquet files, in place of what an earlier try has left.
+
+        Args:
+            order: the column by which rows and files are in order; None if they stay as they are.
+        """
         rows = spark.read.parquet(str(source))
+        rows = rows.sort(order) if order else rows
         if self.folder_key is None:
             rows.write.format(self.name).mode("overwrite").save(str(folder / table))
         else:
@@ -85,22 +91,27 @@ LAKE_FORMATS: Mapping[str, LakeFormat] = MappingProxyType(
 )
 
 
-def lake_folder(dataset_folder: Path, lake: LakeFormat) -> Path:
+def lake_folder(dataset_folder: Path, lake: LakeFormat, by_date: bool = False) -> Path:
     """Where the copy of a data set in this format is: beside it."""
-    return dataset_folder.with_name(f"{dataset_folder.name}-{lake.name}")
+    return dataset_folder.with_name(f"{dataset_folder.name}-{lake.name}{'-by-date' if by_date else ''}")
 
 
 def register_lake(
-    dataset: Dataset, lake: LakeFormat, spark: Any, report: Callable[[str], None] = lambda _: None
+    dataset: Dataset,
+    lake: LakeFormat,
+    spark: Any,
+    report: Callable[[str], None] = lambda _: None,
+    by_date: bool = False,
 ) -> None:
     """Makes every table of this format a temporary view of `spark`; writes those that are missing.
 
     Args:
-        spark: a session with the confs `lake.session(lake_folder(dataset.folder, lake))`.
+        spark: a session with the confs `lake.session(lake_folder(dataset.folder, lake, by_date))`.
+        by_date: whether the files of the fact tables are in the order of their dates.
     """
-    folder = lake_folder(dataset.folder, lake)
+    folder = lake_folder(dataset.folder, lake, by_date)
     for number, table in enumerate(dataset.rows, start=1):
         if not lake.exists(folder, table):
             report(f"{table} in {lake.name}, table {number} of {len(dataset.rows)}")
-            lake.write(spark, dataset.folder / table, folder, table)
+            lake.write(spark, dataset.folder / table, folder, table, DATE_COLUMNS.get(table) if by_date else None)
         lake.read(spark, folder, table).createOrReplaceTempView(table)
