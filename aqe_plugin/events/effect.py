@@ -30,7 +30,7 @@ class Effect:
         millis: the time of the queries.
         rows_checked: by filters, with the ``rows_removed`` of them; in mode observe as estimated.
         shuffle_bytes: predicted not to have been written.
-        unread_bytes: estimated, of partitions that filters left out.
+        unread_bytes: estimated, of partitions and files that filters left out, each join by itself.
         unread_files: left out by limits, of ``limit_files``.
         saved_millis: predicted, of the joins that became cheaper; ``lost_millis`` of the ``dearer`` ones.
         processor_millis: what both come to in time of all cores.

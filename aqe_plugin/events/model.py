@@ -433,7 +433,7 @@ class JoinSaving:
         elapsed_millis: negative when the join became dearer, ``None`` when the rows of the build side are unknown.
         processor_millis: of all cores, likewise.
         shuffle_bytes: not written.
-        unread_bytes: of partitions that were left out, estimated.
+        unread_bytes: of partitions and files that were left out, estimated; joins over one scan may count the same.
         spares_shuffle: the probe side waited for a broadcast of Spark's own, before which Spark would have shuffled it.
     """
 

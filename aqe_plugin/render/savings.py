@@ -169,7 +169,9 @@ def _removed(effect: Effect) -> str:
 
 
 def _unread(effect: Effect) -> str:
-    partitions = f"{quantity(effect.unread_bytes, 'bytes')} of partitions, estimated" if effect.unread_bytes else ""
+    partitions = (
+        f"{quantity(effect.unread_bytes, 'bytes')} of partitions and files, estimated" if effect.unread_bytes else ""
+    )
     files = f"{effect.unread_files:,} of {effect.limit_files:,} files below limits" if effect.unread_files else ""
     return " and ".join(part for part in (partitions, files) if part)
 

@@ -38,7 +38,9 @@ def main() -> int:
         if part not in _PARTS:
             print(f"--parts has {part}; there are: {', '.join(_PARTS)}", file=sys.stderr)
             return 2
-    named = {**CONTENDERS, queries.OFF.name: queries.OFF}
+    named = {
+        one.name: one for one in (queries.PLUGIN, CONTENDERS["observe"], *([queries.OFF] if parts == ["first"] else []))
+    }
     unknown = [name for name in arguments.contenders.split(",") if name not in named]
     if unknown:
         print(f"--contenders has {unknown[0]}; there are: {', '.join(named)}", file=sys.stderr)
@@ -121,7 +123,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--parts", default=",".join(_PARTS), help="some of the parts")
     parser.add_argument(
-        "--contenders", default="plugin", help="what is held against Spark: plugin, observe, and in the part first off"
+        "--contenders",
+        default="plugin",
+        help="what is held against Spark: plugin, observe; also off, if first is the only part",
     )
     parser.add_argument("--workload", default="tpcds", choices=sorted(WORKLOADS), help="of the part queries")
     parser.add_argument("--sf", type=scale_factor, default=1.0, help="scale factor of queries and first")

@@ -1,4 +1,4 @@
-"""Queries of a workload, in turn: Spark, the plugin, and Spark once more, which shows what the same plan differs by."""
+"""Queries of a workload, in turn: Spark, what is held against it, and Spark once more: so far do equal plans differ."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -17,7 +17,10 @@ final case class JoinSaving(
     elapsedMillis: Option[Double],
     @Told(doc = "time of all cores, likewise", unit = "millis", kind = "number") processorMillis: Option[Double],
     @Told(doc = "bytes that shuffles did not write", unit = "bytes") shuffleBytes: Double,
-    @Told(doc = "estimated bytes of partitions and files that were left out", unit = "bytes") unreadBytes: Double,
+    @Told(
+      doc = "estimated bytes of partitions and files that were left out, which filters of other joins may have left out too",
+      unit = "bytes"
+    ) unreadBytes: Double,
     @Told(
       doc = "whether the probe side waited for a broadcast of Spark's own, before which Spark by itself would have shuffled it",
       optional = true
@@ -68,18 +71,12 @@ object JoinSaving {
           // With one slot, the formula has the work of all.
           saved(slots = 1),
           notShuffled(met, ran, removed),
-          removed * math.max(0L, met.probe.prunableBytes) + met.probe.keyless.fold(0.0)(unread(_, removed)),
+          removed * math.max(0L, met.probe.prunableBytes) + (if (ran.withFilter) met.probe.keyless.fold(0L)(_.bytes.max(0L)) else 0L),
           sparesShuffle = facts.sparesShuffle && avoidsShuffle(facts, ran)
         )
       )
     }
   }
-
-  /** Of files without a key, no more than the join's own part of what the filters of the scan removed together: those of other joins may leave out
-    * the same ones.
-    */
-  private def unread(files: KeylessFiles, removed: Double): Double =
-    if (removed < files.share) files.bytes.max(0L) * removed / files.share else files.bytes.max(0L).toDouble
 
   private def withoutWait(facts: JoinFacts): JoinFacts =
     if (facts.sparesShuffle) facts.copy(probe = facts.probe.copy(exchanges = facts.probe.exchanges + 1)) else facts

@@ -1,16 +1,15 @@
 package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.Statistics
 import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
-import org.apache.spark.sql.execution.columnar.{InMemoryTableScanExec, InMemoryTableScanLike}
+import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
 import org.apache.spark.sql.execution.joins.BaseJoinExec
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.StructType
 
 import io.aqeplugin.decide.{EstimateSource, KeyFacts}
 
@@ -132,7 +131,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
 
   private def ofScan(scan: FileSourceScanExec): SizeEstimate = {
     val facts = tables.of(scan).getOrElse(TableFacts.Unknown)
-    val read = bytesRead(scan)
+    val read = scans.ofFiles(scan)
     val (later, selecting) = scan.partitionFilters.partition(Conjuncts.isKnownLater)
     val selected = (facts.bytes.filter(_ > 0), read) match {
       case (Some(bytes), Some(some)) => Some(ShareEstimate(math.min(1.0, math.max(1.0, some) / bytes), EstimateSource.SelectedFiles))
@@ -148,22 +147,9 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     (share ++ Option.when(later.nonEmpty)(assumed)).foldLeft(all)(_.keeping(_))
   }
 
-  /** Spark's own, of the relation itself: for operators above it, which the link may have too, Spark scales its size by widths and forgets its rows. */
-  private def statisticsOf(leaf: SparkPlan): Option[Statistics] = leaf.logicalLink.map(link =>
-    link.collectLeaves() match {
-      case Seq(relation) => relation.stats
-      case _             => link.stats
-    }
-  )
-
   private def ofLeaf(leaf: SparkPlan): SizeEstimate = {
-    val statistics = leaf match {
-      case cache: InMemoryTableScanLike if cache.isMaterialized => Some(cache.runtimeStatistics)
-      case other                                                => statisticsOf(other)
-    }
-    // A source of unknown size reports Long.MaxValue, or a product of it.
-    val bytes = statistics.map(_.sizeInBytes.toDouble).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
-    val rows = math.max(1.0, statistics.flatMap(_.rowCount).fold(bytes / RowWidth.ofRow(leaf.output))(_.toDouble))
+    val known = LeafStatistics.of(leaf).flatMap(_.rows).getOrElse(SizeEstimator.UnknownBytes / RowWidth.ofRow(leaf.output))
+    val rows = math.max(1.0, known)
     tables.of(leaf).flatMap(_.rows).filter(_.rows > 0) match {
       case Some(table) =>
         val read = math.min(rows, table.rows.toDouble)
@@ -233,51 +219,13 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
   /** Bytes of an average row of an operator in memory. */
   def rowBytes(plan: SparkPlan): Long = widths.rowBytes(plan)
 
-  private val scanned = ByIdentity.empty[SparkPlan, Double]
+  private val scans = new ScanBytes(tables)
 
   /** Bytes of the needed columns in the files that the scans below `plan` read. */
-  def scanBytes(plan: SparkPlan): Double = scanned.getOrElseUpdate(
-    plan,
-    plan match {
-      case scan: FileSourceScanExec =>
-        bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes) *
-          shareOf(scan.requiredSchema.map(_.dataType), scan.relation.dataSchema.map(_.dataType))
-      case batch: BatchScanExec =>
-        val estimate = statisticsOf(batch)
-        val inFiles = for {
-          facts <- tables.of(batch)
-          (bytes, all) <- facts.bytes.zip(facts.rows.map(_.rows).filter(_ > 0))
-          rows <- estimate.flatMap(_.rowCount)
-        } yield bytes * math.min(1.0, rows.toDouble / all) * shareOf(
-          batch.output.map(_.dataType),
-          batch.table.columns.toSeq.map(_.dataType)
-        )
-        inFiles.orElse(estimate.map(_.sizeInBytes.toDouble)).filter(_ < SizeEstimator.Unbelievable).getOrElse(SizeEstimator.UnknownBytes)
-      case StartedFilters(_, scan) => scanBytes(scan)
-      case other                   => other.children.map(scanBytes).sum
-    }
-  )
-
-  /** The share of a table's bytes that some of its columns have. */
-  private def shareOf(columns: Seq[DataType], all: Seq[DataType]): Double =
-    math.min(1.0, columns.map(_.defaultSize.toDouble).sum / math.max(1.0, all.map(_.defaultSize.toDouble).sum))
+  def scanBytes(plan: SparkPlan): Double = scans.needed(plan)
 
   /** Bytes of the files of the widest scan below `plan`, also of columns that it does not need: by these Spark splits it into tasks. */
-  def widestScanBytes(plan: SparkPlan): Double = widest.getOrElseUpdate(
-    plan,
-    plan match {
-      case scan: FileSourceScanExec => bytesRead(scan).getOrElse(SizeEstimator.UnknownBytes)
-      case batch: BatchScanExec     => scanBytes(batch)
-      case StartedFilters(_, scan)  => widestScanBytes(scan)
-      case other                    => other.children.map(widestScanBytes).maxOption.getOrElse(0.0)
-    }
-  )
-
-  // The joins of a plan ask for parts of one another.
-  private val widest = ByIdentity.empty[SparkPlan, Double]
-
-  private def bytesRead(scan: FileSourceScanExec): Option[Double] =
-    tables.bytesRead(scan).orElse(tables.of(scan).flatMap(_.bytes)).map(_.toDouble).filter(_ < SizeEstimator.Unbelievable)
+  def widestScanBytes(plan: SparkPlan): Double = scans.widest(plan)
 
   /** What is known of the key columns of a scan before it runs: for a single integer or date column, its range and perhaps its
     * distinct values and histogram. Of another operator, the range of the scan that has the column.
@@ -335,6 +283,4 @@ object SizeEstimator {
 
   /** Used for an unknown size: too large to look like a build side, too small for anything to pay. */
   val UnknownBytes: Double = 64.0 * 1024 * 1024
-
-  private val Unbelievable = 1e15
 }

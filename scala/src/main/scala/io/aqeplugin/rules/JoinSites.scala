@@ -55,7 +55,8 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
     if (site.targets.isEmpty) Nil
     else {
       val steps = ByIdentity.grouped(site.steps.filter(_._1.isInstanceOf[BaseJoinExec]))
-      for {
+      if (steps.isEmpty) Nil
+      else for {
         below <- joins.keyed if below.node ne join.node
         children <- steps.get(below.node).toSeq
         side = buildSideOf(below) if children.exists(_ eq below.child(side))

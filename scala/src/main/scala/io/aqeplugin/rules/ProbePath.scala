@@ -18,7 +18,7 @@ import io.aqeplugin.observe.{KeyTypes, SizeEstimator, StartedFilters}
   */
 private[rules] final class ProbePath(join: SparkPlan, passed: Seq[(SparkPlan, SparkPlan)], estimates: SizeEstimator) {
 
-  // All scans are below them, so they come first.
+  // The steps of the first target are first; an operator that serves the join alone is above all targets, and so among those at the head.
   private val own: Seq[SparkPlan] = ProbePath.ownOf(join, passed.map(_._1))
 
   /** Number of shuffles, the join's own included. */

@@ -58,8 +58,10 @@ object FileSamples {
     _.filter(file => truths(column => file.ranges.get(column.name).map(range => ValueRange(Some(range), mayBeNull = true))).canBeTrue)
   }
 
-  /** Whether each of several files of a Delta table may hold a key, so that to look at all of them promises nothing. */
-  private[storage] def showAll(scan: FileSourceScanExec, keys: KnownKeys): Boolean = {
+  /** Whether each of several files of a Delta table may hold a key, so that to look at all of them promises nothing. The beginnings of texts that are
+    * kept here may be the same where those in Delta's log are not.
+    */
+  private[storage] def showAll(scan: FileSourceScanExec, keys: KnownKeys): Boolean = keys.column.dataType != StringType && {
     val files = FooterStatistics.groups(scan).flatMap(_.now).fold(Seq.empty[FileRanges])(found => readBy(scan.dataFilters)(found.files))
     val meets = meeting(keys.column, keys.built, comparesEach = true)
     isEnough(files) && files.forall(meets(_).contains(true))
@@ -70,8 +72,8 @@ object FileSamples {
   private def isEnough(files: Seq[FileRanges]): Boolean = files.size >= Several
 
   /** Keys that bounds are compared with; texts only of ASCII, which each format orders as Spark does. */
-  private def built(keys: BuildKeys): Option[ColumnKeys] = keys.values.map(ColumnKeys.ofValues(_, None))
-    .orElse(keys.texts.filter(_.forall(_.getBytes.forall(_ >= 0))).map(texts => ColumnKeys(Nil, None, texts = Some(texts))))
+  private def comparable(keys: BuildKeys): Option[ColumnKeys] = keys.values.map(ColumnKeys.ofValues(_, None))
+    .orElse(keys.texts.filter(_.forall(TextBounds.isAscii)).map(texts => ColumnKeys(Nil, None, texts = Some(texts))))
 
   /** Whether a file may hold a key, by its bounds; none if it has none. */
   private def meeting(column: Attribute, keys: ColumnKeys, comparesEach: Boolean): FileRanges => Option[Boolean] = {
@@ -116,7 +118,7 @@ object FileSamples {
 private final class FileSamples(key: Attribute, comparesEach: Boolean)(known: => Option[(Seq[FileRanges], Double)]) extends ProbeFiles {
   override def without(build: => Option[BuildKeys]): Option[KeylessFiles] = for {
     (sample, bytes) <- known
-    keys <- build.flatMap(FileSamples.built)
+    keys <- build.flatMap(FileSamples.comparable)
     meets = FileSamples.meeting(key, keys, comparesEach)
     without = sample.filter(meets(_).contains(false))
     // As if one file more had been looked at that holds a key: a few without one do not show that there is none.

@@ -50,7 +50,9 @@ private[storage] object IcebergBounds {
 
   /** By column name, in the units of Spark's type; of columns whose type has an order of whole numbers. */
   def of(table: Table, scan: Scan): Map[String, (Long, Long)] =
-    reading(table, scan).fold(NothingFound)(_.orWhenLate(NothingFound)).ranges
+    if (Try(knownColumns(scan)).toOption.exists(_.values.exists(_._2.isDefined)))
+      reading(table, scan).fold(NothingFound)(_.orWhenLate(NothingFound)).ranges
+    else NothingFound.ranges
 
   /** Some files with their bounds, likewise; none while the manifests are being read. */
   def sample(table: Table, scan: Scan): Option[Seq[FileRanges]] = reading(table, scan).flatMap(_.now).map(_.files)
@@ -63,11 +65,11 @@ private[storage] object IcebergBounds {
     } yield {
       val fresh = new Reading(MaxMillis)
       val earlier = Option(known.putIfAbsent(version, fresh))
-      if (earlier.isEmpty) start(fresh, version, snapshot, columns.map { case (id, (_, code)) => id -> code })
+      if (earlier.isEmpty) start(fresh, version, snapshot, columns.collect { case (id, (_, Some(whole))) => id -> whole })
       earlier.getOrElse(fresh)
     }
 
-  private def start(reading: Reading, version: Version, snapshot: IcebergSnapshot, codes: Map[Int, Code]): Unit = {
+  private def start(reading: Reading, version: Version, snapshot: IcebergSnapshot, wholes: Map[Int, Whole]): Unit = {
     def fail(error: Throwable): Unit = {
       val _ = known.remove(version, reading)
       FooterStatistics.noteUnreadable(Seq(version.table), "its columns are estimated without their ranges", error)
@@ -75,7 +77,7 @@ private[storage] object IcebergBounds {
     }
     try {
       val reads = new UserReads(UserGroupInformation.getCurrentUser, new Configuration(false), FooterThreads.pool)
-      val _ = reads.async(withLoaderOf(snapshot.table)(found(snapshot, version.columns, codes))).whenComplete((found, error) =>
+      val _ = reads.async(withLoaderOf(snapshot.table)(found(snapshot, version.columns, wholes))).whenComplete((found, error) =>
         if (Option(error).isEmpty) reading.end(found) else fail(error)
       )
     } catch {
@@ -86,31 +88,28 @@ private[storage] object IcebergBounds {
 
   private def locationOf(table: AnyRef): String = IcebergMembers.publicly(table, "Table", "location").toString
 
-  /** A whole number, or the beginning of a text. */
-  private type Code = ByteBuffer => Option[Any]
+  private type Whole = ByteBuffer => Option[Long]
 
-  private val beginning: Code = bound => {
-    val text = new Array[Byte](bound.remaining)
-    val _ = bound.get(text)
-    Some(TextBounds.beginning(text))
-  }
-
-  /** By the ids of fields, their names and what their bounds are. */
-  private def knownColumns(scan: Scan): Map[Int, (String, Code)] =
+  /** By the ids of fields, their names, and how bounds that are whole numbers are read; those of the others are texts. */
+  private def knownColumns(scan: Scan): Map[Int, (String, Option[Whole])] =
     IcebergColumns.fields(scan).flatMap { field =>
-      val known = if (IcebergColumns.typeOf(field) == "string") Some(beginning) else IcebergWholes.codeOf(IcebergColumns.typeOf(field))
-      known.zip(Some(IcebergColumns.idOf(field))).collect { case (code, id: Integer) =>
-        id.toInt -> ((IcebergColumns.nameOf(field), code))
+      val whole = IcebergWholes.codeOf(IcebergColumns.typeOf(field))
+      Some(IcebergColumns.idOf(field)).filter(_ => whole.isDefined || IcebergColumns.typeOf(field) == "string").collect {
+        case id: Integer =>
+          id.toInt -> ((IcebergColumns.nameOf(field), whole))
       }
     }.toMap
 
-  private def found(snapshot: IcebergSnapshot, columns: Map[Int, String], codes: Map[Int, Code]): Found = {
-    def bounds(file: AnyRef, method: String): Map[Int, Any] = IcebergMembers.publicly(file, "ContentFile", method) match {
+  private def found(snapshot: IcebergSnapshot, columns: Map[Int, String], wholes: Map[Int, Whole]): Found = {
+    def bounds(file: AnyRef, method: String): Map[Int, ByteBuffer] = IcebergMembers.publicly(file, "ContentFile", method) match {
       case bytes: JavaMap[_, _] =>
-        bytes.asScala.toSeq.collect { case (id: Integer, bound: ByteBuffer) if codes.contains(id) => (id.toInt, bound) }
-          .flatMap { case (id, bound) => codes(id)(bound.duplicate()).map(id -> _) }.toMap
+        bytes.asScala.collect { case (id: Integer, bound: ByteBuffer) if columns.contains(id) => (id.toInt, bound) }.toMap
       case _ => Map.empty
     }
+    def numbers(bounds: Map[Int, ByteBuffer]): Map[Int, Long] =
+      bounds.flatMap { case (id, bound) => wholes.get(id).flatMap(_(bound.duplicate())).map(id -> _) }
+    def texts(bounds: Map[Int, ByteBuffer]): Map[Int, UTF8String] =
+      bounds.collect { case (id, bound) if !wholes.contains(id) => id -> beginning(bound.duplicate()) }
     def counts(file: AnyRef, method: String): Map[Any, Any] = IcebergMembers.publicly(file, "ContentFile", method) match {
       case counted: JavaMap[_, _] => counted.asScala.toMap
       case _                      => Map.empty
@@ -122,12 +121,13 @@ private[storage] object IcebergBounds {
     var at = 0L // once per file
     snapshot.eachFile { file =>
       val (lower, upper) = (bounds(file, "lowerBounds"), bounds(file, "upperBounds"))
+      val (least, greatest) = (numbers(lower), numbers(upper))
       val (values, nulls) = (counts(file, "valueCounts"), counts(file, "nullValueCounts"))
-      if (at % every == 0) kept += rangesOf(file, columns, lower, upper)
+      if (at % every == 0) kept += rangesOf(file, named(columns, least, greatest), named(columns, texts(lower), texts(upper)))
       at += 1
-      codes.keys.foreach { id =>
-        (lower.get(id), upper.get(id)) match {
-          case (Some(low: Long), Some(high: Long)) =>
+      wholes.keys.foreach { id =>
+        (least.get(id), greatest.get(id)) match {
+          case (Some(low), Some(high)) =>
             found.updateWith(id)(range => Some(range.fold((low, high)) { case (min, max) => (math.min(min, low), math.max(max, high)) }))
           // A file of nulls has no bounds.
           case _ => if (!values.get(id).exists(nulls.get(id).contains)) unknown += id
@@ -137,18 +137,21 @@ private[storage] object IcebergBounds {
     Found((found.toMap -- unknown).map { case (id, range) => columns(id) -> range }, kept.result())
   }
 
-  private def rangesOf(file: AnyRef, columns: Map[Int, String], lower: Map[Int, Any], upper: Map[Int, Any]): FileRanges = {
+  private def beginning(bound: ByteBuffer): UTF8String = {
+    val text = new Array[Byte](bound.remaining)
+    val _ = bound.get(text)
+    TextBounds.beginning(text)
+  }
+
+  private def named[A](columns: Map[Int, String], lower: Map[Int, A], upper: Map[Int, A]): Map[String, (A, A)] =
+    lower.collect { case (id, low) if upper.contains(id) => columns(id) -> ((low, upper(id))) }
+
+  private def rangesOf(file: AnyRef, wholes: Map[String, (Long, Long)], texts: Map[String, (UTF8String, UTF8String)]): FileRanges = {
     val bytes = IcebergMembers.publicly(file, "ContentFile", "fileSizeInBytes") match {
       case size: java.lang.Long => size.longValue
       case _                    => 0L
     }
-    val known = lower.collect { case (id, low) if upper.contains(id) => (columns(id), low, upper(id)) }
-    FileRanges(
-      IcebergMembers.publicly(file, "ContentFile", "location").toString,
-      bytes,
-      known.collect { case (column, low: Long, high: Long) => column -> ((low, high)) }.toMap,
-      known.collect { case (column, low: UTF8String, high: UTF8String) => column -> ((low, high)) }.toMap
-    )
+    FileRanges(IcebergMembers.publicly(file, "ContentFile", "location").toString, bytes, wholes, texts)
   }
 
   /** Iceberg loads file systems by the loader of the thread, which serves other tables too. */

@@ -3,6 +3,7 @@ package io.aqeplugin.storage
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.{InSubqueryExec, SparkPlan, SubqueryExec}
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.exec.{ColumnKeys, KeyRowsExec}
 
@@ -35,7 +36,8 @@ private[storage] final case class KnownKeys(column: Attribute, built: ColumnKeys
     * that are no UTF-8 have become U+FFFD, where characters are in the order of UTF-16, and where a maximum was cut and its last character
     * raised, or another one added, what differs is above ASCII in either.
     */
-  def areAscii: Boolean = areTexts && literals.exists(_.forall(text => text.toString.forall(_ < 128)))
+  def areAscii: Boolean =
+    areTexts && literals.exists(_.forall(text => PartialFunction.cond(text.value) { case known: UTF8String => TextBounds.isAscii(known) }))
 
   /** The column holds one of the keys, by a set that is searched once a value; none for more than `most` keys. */
   def isListed(most: Int): Option[Expression] = literals.filter(_.size <= most).map(isOneOf)

@@ -8,7 +8,8 @@ import org.apache.parquet.schema.LogicalTypeAnnotation.StringLogicalTypeAnnotati
 import org.apache.spark.sql.types.{StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Smallest and largest text of columns in each row group of a Parquet file or in an ORC file, for estimates: no row is left out because of them. */
+/** Smallest and largest text of columns in row groups of Parquet and in files of ORC and Iceberg, for estimates: no row is left out because of them.
+  */
 private[storage] object TextBounds {
 
   /** No text in UTF-8 has this byte. */
@@ -16,6 +17,9 @@ private[storage] object TextBounds {
 
   /** So many bytes of each text are kept. */
   private val KeptBytes = 16
+
+  /** Whether all formats order the text as Spark does. */
+  def isAscii(text: UTF8String): Boolean = text.getBytes.forall(_ >= 0)
 
   /** By column name, one entry for each row group; none for a row group without trusted statistics. */
   def of(rowGroups: Seq[BlockMetaData], schema: StructType): Map[String, Seq[Option[(UTF8String, UTF8String)]]] = {

@@ -93,8 +93,14 @@ class KeylessFilesSuite extends AnyFunSuite with TableFormats {
       }
       table("texts", s"SELECT $text AS k FROM (SELECT id AS v FROM range($Rows)) WHERE v BETWEEN 7000 AND 7020")
       val facts = if (format == "iceberg") s"ice.$name" else s"$format.`file://${folder.resolve(name)}`"
-      val (decision, _) = decided(s"SELECT count(*), sum(v), max(pad) FROM $facts f JOIN texts d ON f.k = d.k")
+      val query = s"SELECT count(*), sum(v), max(pad) FROM $facts f JOIN texts d ON f.k = d.k"
+      val (decision, _) = decided(query)
       assert(decision.at("/facts/probe/keyless").isNull, decision)
+      // Delta keeps more of texts than the price knows.
+      if (format == "delta" && begin != "ö") {
+        def read = withConf("spark.aqePlugin.test.openGates" -> "true")(decided(query)._2)
+        assert(read < Rows / 4)
+      }
     }
 
   test("keys are asked for once bounds of several files are known") {

@@ -40,7 +40,7 @@ object Words {
 
   /** What joins saved. */
   def saved(sums: SavingSums): String = {
-    val bytes = Seq(sums.shuffleBytes -> "of shuffles not written", sums.unreadBytes -> "of partitions not read").collect {
+    val bytes = Seq(sums.shuffleBytes -> "of shuffles not written", sums.unreadBytes -> "of partitions and files not read").collect {
       case (bytes, what) if bytes > 0 => s", ${Quantity.of(bytes, "bytes")} $what"
     }
     s"${Quantity.of(sums.elapsedMillis, "millis")}, of all cores ${Quantity.of(sums.processorMillis, "millis")}${bytes.mkString}; " +

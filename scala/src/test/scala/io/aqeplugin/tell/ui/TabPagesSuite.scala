@@ -71,7 +71,8 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       decided(2).copy(mode = "observe"),
       ended(2, savings = Seq(saving.copy(applied = false)))
     )
-    val said = "1.2 s, of all cores 2.0 s, 2.0 KiB of shuffles not written, 1.0 KiB of partitions not read; predicted by price, in 1 join"
+    val said =
+      "1.2 s, of all cores 2.0 s, 2.0 KiB of shuffles not written, 1.0 KiB of partitions and files not read; predicted by price, in 1 join"
     assert((list(both) \ "ul" \ "li").map(_.text).take(2) == Seq(s"Saved: $said", s"Would save: $said"))
     assert((query(both, 1) \\ "li").map(_.text).contains(s"Saved: $said"))
     assert((query(both, 2) \\ "li").map(_.text).contains(s"Would save: $said"))
