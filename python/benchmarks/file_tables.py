@@ -52,6 +52,8 @@ def settings(application: str, out: Path, confs: Mapping[str, str]) -> SessionSe
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.ice.type": "hadoop",
         "spark.sql.catalog.ice.warehouse": (out / "iceberg").resolve().as_uri(),
+        # What a run has read is asked of all its stages when it has ended; by default Spark forgets those beyond 1,000.
+        "spark.ui.retainedStages": "100000",
     }
     return SessionSettings(application, out / "events", confs={**formats, **confs})
 
