@@ -40,7 +40,7 @@ private[place] final class PlanMarks(plan: SparkPlan) {
   private val literals = ByIdentity.empty[SparkPlan, Int]
 
   /** Equal for plans with equal canonical forms: the sum of the hashes of the literals in their filters. Parts that read the same tables, such as
-    * those of two years, mostly differ in these.
+    * those of two years, may differ in these alone, and canonical forms cost more to make.
     */
   def literalsOf(node: SparkPlan): Int = literals.getOrElseUpdate(
     node,

@@ -54,7 +54,8 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
   private def below(join: FoundJoin, site: JoinSite): Seq[(FoundJoin, Side, JoinSite)] =
     if (site.targets.isEmpty) Nil
     else {
-      val steps = ByIdentity.grouped(site.steps.filter(_._1.isInstanceOf[BaseJoinExec]))
+      // Copies of a site share its targets.
+      val steps = passedJoins.getOrElseUpdate(site.targets, ByIdentity.grouped(site.steps.filter(_._1.isInstanceOf[BaseJoinExec])))
       if (steps.isEmpty) Nil
       else for {
         below <- joins.keyed if below.node ne join.node
@@ -62,6 +63,8 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
         side = buildSideOf(below) if children.exists(_ eq below.child(side))
       } yield (below, side, of(below, side))
     }
+
+  private val passedJoins = ByIdentity.empty[Seq[FilterTarget], collection.Map[SparkPlan, Seq[SparkPlan]]]
 
   // To follow the keys down costs most. The guard asks for all joins of the plan, then each join is judged, and again for each join above it.
   private val reachedSites = new SitesOnce

@@ -50,17 +50,16 @@ private[storage] object IcebergBounds {
 
   /** By column name, in the units of Spark's type; of columns whose type has an order of whole numbers. */
   def of(table: Table, scan: Scan): Map[String, (Long, Long)] =
-    if (Try(knownColumns(scan)).toOption.exists(_.values.exists(_._2.isDefined)))
-      reading(table, scan).fold(NothingFound)(_.orWhenLate(NothingFound)).ranges
-    else NothingFound.ranges
+    // Nobody waits for the texts alone.
+    reading(table, scan, _.exists(_._2.isDefined)).fold(NothingFound)(_.orWhenLate(NothingFound)).ranges
 
   /** Some files with their bounds, likewise; none while the manifests are being read. */
   def sample(table: Table, scan: Scan): Option[Seq[FileRanges]] = reading(table, scan).flatMap(_.now).map(_.files)
 
-  private def reading(table: Table, scan: Scan): Option[Reading] =
+  private def reading(table: Table, scan: Scan, isOf: Iterable[(String, Option[Whole])] => Boolean = _.nonEmpty): Option[Reading] =
     for {
       snapshot <- IcebergSnapshot.of(table) if snapshot.number("total-data-files").exists(_ <= MaxFiles)
-      columns <- Try(knownColumns(scan)).toOption if columns.nonEmpty
+      columns <- Try(knownColumns(scan)).toOption if isOf(columns.values)
       version <- Try(Version(locationOf(snapshot.table), snapshot.id, columns.map { case (id, (name, _)) => id -> name })).toOption
     } yield {
       val fresh = new Reading(MaxMillis)
