@@ -9,6 +9,9 @@ ThisBuild / licenses := Seq(License.Apache2)
 // A formatter run rewrites this file; what is already loaded stays good for the rest of the call.
 Global / onChangedBuildSource := IgnoreSourceChanges
 
+// Two groups of suites use the cores that one leaves idle.
+Global / concurrentRestrictions := Seq(Tags.limit(Tags.ForkedTestGroup, 2), Tags.exclusiveGroup(Tags.Clean))
+
 // The stub SparkContext and RDD classes of this module shadow the real ones on a flat class path.
 val connectShims = ExclusionRule("org.apache.spark", "spark-connect-shims_2.13")
 
@@ -130,6 +133,14 @@ def sparkProject(line: SparkLine): Project =
       Test / fork := true,
       Test / baseDirectory := (ThisBuild / baseDirectory).value,
       Test / parallelExecution := false,
+      // Suites of the line's own folder, which are those of table formats, in a process of their own.
+      Test / testGrouping := {
+        val options = (Test / forkOptions).value
+        val ofLine = (Test / unmanagedSources).value.filter(_.getPath.contains(s"scala-spark-${line.line}")).map(_.base).toSet
+        (Test / definedTests).value.groupBy(suite => ofLine(suite.name.split('.').last)).map { case (isOfLine, suites) =>
+          Tests.Group(if (isOfLine) "table formats" else "Spark", suites, Tests.SubProcess(options))
+        }.toSeq
+      },
       Test / testOptions += Tests.Argument(TestFrameworks.ScalaTest, "-oDF"),
       Test / testOptions ++= sampleSeed,
       Test / javaOptions ++= sparkJavaOptions,

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from benchmarks.processor import processor_seconds
+from benchmarks.process import processor_seconds
 from benchmarks.session import SessionSettings
 from benchmarks.tables import parquet_once
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqe_plugin.api.row_difference import Row, difference
 from benchmarks.configs import Contender
-from benchmarks.processor import processor_seconds
+from benchmarks.process import processor_seconds
 from benchmarks.session import turn_of
 from workloads.tpcds.answers import against_duckdb
 

@@ -15,7 +15,7 @@ from benchmarks.measure import attempt
 from benchmarks.overhead.queries import AGAIN, OFF, SPARK
 from benchmarks.overhead.slower import ratio_of
 from benchmarks.overhead.turns import turned
-from benchmarks.processor import processor_seconds
+from benchmarks.process import processor_seconds
 from benchmarks.session import SessionSettings, spark_session
 from workloads.scale import scale_factor
 from workloads.workload import workload

@@ -10,7 +10,7 @@ from benchmarks.configs import Contender
 from benchmarks.overhead.queries import SPARK
 from benchmarks.overhead.slower import ratio_of
 from benchmarks.overhead.turns import turned
-from benchmarks.processor import processor_seconds
+from benchmarks.process import processor_seconds
 from benchmarks.session import turn_of
 from benchmarks.tables import parquet_once
 

@@ -13,7 +13,7 @@ from benchmarks.configs import Contender
 from benchmarks.intervals import Interval, median_interval
 from benchmarks.overhead.queries import SPARK
 from benchmarks.overhead.turns import turned
-from benchmarks.processor import processor_seconds
+from benchmarks.process import processor_seconds
 from benchmarks.session import turn_of
 from benchmarks.tables import parquet_once
 

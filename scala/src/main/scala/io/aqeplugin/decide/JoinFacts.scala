@@ -180,8 +180,13 @@ final case class ProbeFacts(
     copy(otherUsesPassRate = passRate.getOrElse(otherUsesPassRate), path = charged)
   }
 
+  /** How many keys the scans have, by statistics or by a range that has no more values than they have rows. */
+  def distinctKeys: Option[Long] =
+    keys.filter(_.columns == 1).flatMap(known => known.distinct.orElse(known.mostDistinct.filter(_ <= unfilteredScanRows)))
+
   /** The same without its key range: an estimated share of the build side says nothing of how its keys lie in there. */
-  def withoutKeys: ProbeFacts = copy(keys = None)
+  def withoutKeyRange: ProbeFacts =
+    copy(keys = distinctKeys.map(distinct => KeyFacts(1, keys.exists(_.supported), Some(distinct))))
 
   /** The same with so many times the rows, in the scans, on the path and at the join. Unknown counts stay so. */
   def scaled(by: Double): ProbeFacts =

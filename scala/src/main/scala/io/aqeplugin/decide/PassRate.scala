@@ -15,11 +15,12 @@ object PassRateSource extends Names[PassRateSource] {
   case object DistinctKeys extends PassRateSource("distinct_keys", "the distinct build keys, after and before the build side's predicates")
   case object Rows extends PassRateSource("rows", "the build side's rows, after and before its predicates")
   case object Composite extends PassRateSource("composite_key", "the build rows per probe row, for a key of several columns")
+  case object ProbeKeys extends PassRateSource("probe_keys", "the build side's rows, each of one key, and the probe side's distinct keys")
   case object Sample extends PassRateSource("probe_sample", "the build keys among sampled rows of the probe side's scan")
   case object Files extends PassRateSource("files", "the share of the probe side's files whose bounds may hold a build key")
   case object Unknown extends PassRateSource("unknown", "nothing: every row may pass")
 
-  val All: Seq[PassRateSource] = Seq(NoRows, Distributions, KeyRange, DistinctKeys, Rows, Composite, Sample, Files, Unknown)
+  val All: Seq[PassRateSource] = Seq(NoRows, Distributions, KeyRange, DistinctKeys, Rows, Composite, ProbeKeys, Sample, Files, Unknown)
 }
 
 /** Estimates the pass rate: the share of probe rows whose key is among the build side's keys.
@@ -45,6 +46,9 @@ object PassRateSource extends Names[PassRateSource] {
   *
   * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build row then has about
   * one probe row, so the pass rate is at most build rows / probe rows × `filter.compositeFactor`, unless the keys before are known.
+  *
+  * A build side with fewer rows than the probe side has keys, as the source of a MERGE, has at most one key in each row: the pass rate is at
+  * most build rows / probe keys.
   *
   * Real keys have not all the same number of rows. Where rows of the probe side's scan were sampled and the build keys are known one by one, an
   * estimate outside the sample's confidence interval moves to the nearer end ([[SampledKeys.bounded]]). No row of a file passes whose bounds
@@ -72,8 +76,9 @@ object PassRate {
         .orElse(fromSample(facts).map(PassRateEstimate(_, PassRateSource.DistinctKeys)))
         .orElse(fromRows(facts).map(PassRateEstimate(_, PassRateSource.Rows)))
         .getOrElse(PassRateEstimate(1.0, PassRateSource.Unknown))
-      val composite = fromComposite(facts, thresholds).filter(_ < single.value)
-      val assumed = composite.fold(single)(PassRateEstimate(_, PassRateSource.Composite))
+      val composite = fromComposite(facts, thresholds).map(PassRateEstimate(_, PassRateSource.Composite))
+      val fewer = fromFewRows(facts).filterNot(_ => OfBothSides(single.source)).map(PassRateEstimate(_, PassRateSource.ProbeKeys))
+      val assumed = composite.orElse(fewer).filter(_.value < single.value).getOrElse(single)
       val inFiles = 1 - facts.probe.keylessShare
       val ofFiles = if (inFiles < assumed.value) PassRateEstimate(inFiles, PassRateSource.Files) else assumed
       // Rows that were looked at say more than the bounds of a few files.
@@ -181,6 +186,13 @@ object PassRate {
       val rows = math.max(0.0, facts.build.rows.toDouble - math.max(0L, facts.build.keys.nulls.getOrElse(0L)))
       Some(share(rows / facts.probe.unfilteredScanRows.toDouble * thresholds(AqeConf.FilterCompositeFactor)))
     }
+
+  private val OfBothSides = Set[PassRateSource](PassRateSource.Distributions, PassRateSource.KeyRange)
+
+  /** Each build row has one key at most. Where the keys before the predicates are known, they say more. */
+  private def fromFewRows(facts: JoinFacts): Option[Double] =
+    if (facts.build.keys.columns != 1 || facts.build.keys.originDistinct.isDefined) None
+    else facts.probe.distinctKeys.filter(_ > 0).map(keys => share(facts.build.rows.toDouble / keys))
 
   private def share(value: Double): Double = math.max(0.0, math.min(1.0, value))
 }

@@ -81,7 +81,7 @@ object WaitPrice {
         medianPartitionBytes = (bytes / partitions).toLong,
         alreadyBroadcast = join.sparkStrategy == Strategy.Broadcast
       ),
-      probe = join.probe.withoutKeys
+      probe = join.probe.withoutKeyRange
     )
   }
 

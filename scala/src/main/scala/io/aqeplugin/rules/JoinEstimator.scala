@@ -158,7 +158,7 @@ private[rules] final class JoinEstimator(
   /** The facts of a join without any measurement. */
   def unmeasured(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =
     estimate.copy(
-      probe = estimate.probe.withoutKeys,
+      probe = estimate.probe.withoutKeyRange,
       sparkStrategy = expectedStrategy(join, estimate),
       filterObstacle = site.obstacle
     )

@@ -51,7 +51,7 @@ private[rules] final class UsesOfScans(context: RuleContext, estimator: JoinEsti
   }
 
   /** As where a wait is decided: an estimated share of the build rows says nothing of how many of the probe side's keys it holds. */
-  private def expected(estimate: JoinFacts): JoinFacts = estimate.copy(probe = estimate.probe.withoutKeys)
+  private def expected(estimate: JoinFacts): JoinFacts = estimate.copy(probe = estimate.probe.withoutKeyRange)
 
   private def alone(facts: JoinFacts): Double = {
     val ofItself = facts.copy(probe = facts.probe.copy(otherUsesPassRate = 0))

@@ -163,7 +163,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
       (facts, thresholds, distinct, share, better) =>
         def decided(originDistinct: Double): JoinDecision = {
           val keys = facts.build.keys.copy(distinct = Some(distinct), originDistinct = Some(originDistinct.toLong))
-          DecideJoin.decide(facts.copy(build = facts.build.copy(keys = keys), probe = facts.probe.withoutKeys), thresholds)
+          DecideJoin.decide(facts.copy(build = facts.build.copy(keys = keys), probe = facts.probe.copy(keys = None)), thresholds)
         }
         val before = decided(distinct * share)
         val after = decided(distinct * share * better)

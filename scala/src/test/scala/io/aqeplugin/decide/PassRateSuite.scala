@@ -158,6 +158,18 @@ class PassRateSuite extends AnyFunSuite {
     about(0.2)(estimate(base.build.copy(keys = keys.copy(columns = 2)), ranged))
   }
 
+  test("few build rows of a table without a predicate are at most as many of the probe side's keys") {
+    val source = base.build.copy(rows = 100, originRows = Some(100), keys = oneKey)
+    val dense = base.probe.copy(scanRows = 50000, keys = Some(oneKey.copy(min = Some(0), max = Some(9999))))
+    about(0.01)(estimate(source, dense))
+    about(0.01)(estimate(source, dense.withoutKeyRange))
+    about(0.02)(estimate(source, base.probe.copy(keys = Some(oneKey.copy(distinct = Some(5000))))))
+    // A range with more values than there are rows says nothing of how many of them are keys.
+    about(1)(estimate(source, dense.copy(scanRows = 5000)))
+    about(1)(estimate(source, base.probe.copy(keys = None)))
+    about(1)(estimate(source.copy(rows = 20000, originRows = Some(20000)), dense))
+  }
+
   test("the rows that pass for other uses of a shared scan are added, up to all rows") {
     val build = base.build.copy(originRows = Some(10000), keys = oneKey.copy(distinct = Some(1000), originDistinct = Some(10000)))
     about(0.1)(estimate(build))
@@ -178,6 +190,8 @@ class PassRateSuite extends AnyFunSuite {
     assert(source(counted) == PassRateSource.DistinctKeys)
     assert(source(counted, ranged) == PassRateSource.KeyRange)
     assert(source(counted, ranged.copy(keys = ranged.keys.map(_.copy(distinct = Some(100))))) == PassRateSource.Distributions)
+    assert(source(base.build.copy(originRows = Some(base.build.rows)), ranged.copy(keys = Some(oneKey.copy(distinct = Some(5000000))))) ==
+      PassRateSource.ProbeKeys)
     assert(source(base.build.copy(keys = oneKey.copy(columns = 2)), base.probe.copy(scanRows = 100000)) == PassRateSource.Composite)
   }
 
