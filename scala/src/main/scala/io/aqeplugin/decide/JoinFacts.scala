@@ -156,7 +156,9 @@ final case class ProbeFacts(
     @Told(
       doc = "files of the only scan that hold no build key, if the keys are known one by one; null where no bounds tell of any",
       optional = true
-    ) keyless: Option[KeylessFiles] = None
+    ) keyless: Option[KeylessFiles] = None,
+    @Told(doc = "whether the scans are of the table that a command changes, which is taken to have a key in each row", optional = true)
+    changed: Boolean = false
 ) {
 
   /** Whether the only exchange that a filter spares is that of the join itself, which a broadcast makes unnecessary. */
@@ -180,13 +182,17 @@ final case class ProbeFacts(
     copy(otherUsesPassRate = passRate.getOrElse(otherUsesPassRate), path = charged)
   }
 
-  /** How many keys the scans have, by statistics or by a range that has no more values than they have rows. */
-  def distinctKeys: Option[Long] =
-    keys.filter(_.columns == 1).flatMap(known => known.distinct.orElse(known.mostDistinct.filter(_ <= unfilteredScanRows)))
+  /** How many keys the scans have by statistics; a table that a command changes, as many as rows, if the key's range has room for them. */
+  def distinctKeys: Option[Long] = {
+    val known = keys.filter(_.columns == 1)
+    known.flatMap(_.distinct).orElse(Option.when(changed)(
+      known.flatMap(_.mostDistinct).fold(unfilteredScanRows)(_.min(unfilteredScanRows))
+    ))
+  }
 
   /** The same without its key range: an estimated share of the build side says nothing of how its keys lie in there. */
   def withoutKeyRange: ProbeFacts =
-    copy(keys = distinctKeys.map(distinct => KeyFacts(1, keys.exists(_.supported), Some(distinct))))
+    copy(keys = distinctKeys.map(distinct => KeyFacts(1, keys.forall(_.supported), Some(distinct))))
 
   /** The same with so many times the rows, in the scans, on the path and at the join. Unknown counts stay so. */
   def scaled(by: Double): ProbeFacts =

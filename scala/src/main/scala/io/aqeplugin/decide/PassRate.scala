@@ -47,8 +47,8 @@ object PassRateSource extends Names[PassRateSource] {
   * A key of several columns is nearly unique on the build side far more often than any one of its columns. Every build row then has about
   * one probe row, so the pass rate is at most build rows / probe rows × `filter.compositeFactor`, unless the keys before are known.
   *
-  * A build side with fewer rows than the probe side has keys, as the source of a MERGE, has at most one key in each row: the pass rate is at
-  * most build rows / probe keys.
+  * A build side with fewer rows than the probe side has keys, as the source of a MERGE, has at most one key in each row: of so many keys, at
+  * most build rows / probe keys pass.
   *
   * Real keys have not all the same number of rows. Where rows of the probe side's scan were sampled and the build keys are known one by one, an
   * estimate outside the sample's confidence interval moves to the nearer end ([[SampledKeys.bounded]]). No row of a file passes whose bounds
@@ -191,7 +191,7 @@ object PassRate {
 
   /** Each build row has one key at most. Where the keys before the predicates are known, they say more. */
   private def fromFewRows(facts: JoinFacts): Option[Double] =
-    if (facts.build.keys.columns != 1 || facts.build.keys.originDistinct.isDefined) None
+    if (facts.build.keys.columns != 1 || facts.build.keys.asRange || facts.build.keys.originDistinct.isDefined) None
     else facts.probe.distinctKeys.filter(_ > 0).map(keys => share(facts.build.rows.toDouble / keys))
 
   private def share(value: Double): Double = math.max(0.0, math.min(1.0, value))

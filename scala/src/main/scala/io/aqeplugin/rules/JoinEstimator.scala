@@ -11,7 +11,7 @@ import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
 import io.aqeplugin.observe._
 import io.aqeplugin.place.{BuildExchange, FilterTarget, FilterTargets, JoinSite}
-import io.aqeplugin.storage.{FileSamples, KeySamples, PartitionRange, ScanAdapter}
+import io.aqeplugin.storage.{FileSamples, KeySamples, KnownTables, PartitionRange, ScanAdapter}
 
 /** Estimates the joins of a physical plan whose build side has not run.
   *
@@ -191,6 +191,7 @@ private[rules] final class JoinEstimator(
       beforeExchange = site.isBeforeExchange,
       prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.node)).sum),
       otherUsesPassRate = site.otherUsesPassRate,
+      changed = site.targets.nonEmpty && site.targets.forall(target => KnownTables.isChanged(target.scan)),
       path = path.steps ++ shared(join, probe, site, estimates)
     )
   }

@@ -58,13 +58,24 @@ object FileSamples {
     _.filter(file => truths(column => file.ranges.get(column.name).map(range => ValueRange(Some(range), mayBeNull = true))).canBeTrue)
   }
 
-  /** Whether each of several files of a Delta table may hold a key, so that to look at all of them promises nothing. The beginnings of texts that are
-    * kept here may be the same where those in Delta's log are not.
-    */
-  private[storage] def showAll(scan: FileSourceScanExec, keys: KnownKeys): Boolean = keys.column.dataType != StringType && {
-    val files = FooterStatistics.groups(scan).flatMap(_.now).fold(Seq.empty[FileRanges])(found => readBy(scan.dataFilters)(found.files))
-    val meets = meeting(keys.column, keys.built, comparesEach = true)
-    isEnough(files) && files.forall(meets(_).contains(true))
+  /** Whether each of several files of a table of Delta or Iceberg may hold a key, so that to look at all of them promises nothing. */
+  private[storage] def showAll(scan: SparkPlan, keys: KnownKeys): Boolean = {
+    val files = scan match {
+      case file: FileSourceScanExec =>
+        FooterStatistics.groups(file).flatMap(_.now).fold(Seq.empty[FileRanges])(found => readBy(file.dataFilters)(found.files))
+      case batch: BatchScanExec => KnownTables.tableOf(batch).flatMap(IcebergBounds.sample(_, batch.scan)).getOrElse(Nil)
+      case _                    => Nil
+    }
+    lazy val meets = meeting(keys.column, keys.built, comparesEach = true)
+    lazy val begun = keys.built.texts.filter(_.forall(TextBounds.isAscii)).getOrElse(Nil).map(text => TextBounds.beginning(text.getBytes))
+    // Texts that begin alike may be different, so that a bound is no key.
+    def mayHold(file: FileRanges): Boolean =
+      if (keys.column.dataType != StringType) meets(file).contains(true)
+      else
+        file.texts.get(keys.column.name).exists { case (low, high) =>
+          begun.exists(text => text.compareTo(low) > 0 && text.compareTo(high) < 0)
+        }
+    isEnough(files) && files.forall(mayHold)
   }
 
   /** Fewer files show nothing of the others. */

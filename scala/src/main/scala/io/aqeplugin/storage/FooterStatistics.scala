@@ -1,13 +1,22 @@
 package io.aqeplugin.storage
 
-import java.io.{FileNotFoundException, InterruptedIOException}
+import java.io.{FileNotFoundException, InterruptedIOException, UncheckedIOException}
+import java.lang.reflect.InvocationTargetException
 import java.util.{Collections, Map => JavaMap, Set => JavaSet}
 import java.util.concurrent.atomic.AtomicBoolean
-import java.util.concurrent.{CompletableFuture, CompletionException, Executor, RejectedExecutionException, TimeoutException}
+import java.util.concurrent.{
+  CompletableFuture,
+  CompletionException,
+  ExecutionException,
+  Executor,
+  RejectedExecutionException,
+  TimeoutException
+}
 
 import org.apache.hadoop.fs.FileStatus
 import org.apache.hadoop.security.AccessControlException
 import org.apache.parquet.crypto.ParquetCryptoRuntimeException
+import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.VariantMetadata.isVariantStruct
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileFormat, HadoopFsRelation, InMemoryFileIndex}
@@ -146,7 +155,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
   private def isGone(error: Throwable): Boolean = error match {
     case wrapped: CompletionException if Option(wrapped.getCause).isDefined => isGone(wrapped.getCause)
     case _: FileNotFoundException | _: AccessControlException               => true
-    case _                                                                  => false
+    case other => other.getClass.getName == IcebergMembers.Package + "exceptions.NotFoundException"
   }
 
   /** Whether Parquet was refused a key. */
@@ -187,12 +196,13 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
     *   what happens without the file
     */
   private[storage] def noteUnreadable(folders: Seq[String], left: String, error: Throwable): Unit = error match {
-    case wrapped: CompletionException if Option(wrapped.getCause).isDefined => noteUnreadable(folders, left, wrapped.getCause)
-    case _ if isRefused(error)                                              =>
+    case _: CompletionException | _: ExecutionException | _: InvocationTargetException | _: UncheckedIOException
+        if Option(error.getCause).isDefined =>
+      noteUnreadable(folders, left, error.getCause)
+    case _ if isRefused(error) || isGone(error) || SparkBridge.isCancellation(error) =>
     // Storage may be slow, a table be written anew while it is read, and another user's; and threads may be busy.
-    case _: InterruptedIOException | _: TimeoutException | _: FileNotFoundException | _: AccessControlException =>
-    case _: RejectedExecutionException                                                                          =>
-    case _                                                                                                      =>
+    case _: InterruptedIOException | _: TimeoutException | _: RejectedExecutionException =>
+    case _                                                                               =>
       if (unreadable.add(folders)) Faults.note("footer read", s"of ${folders.mkString(", ")}, $left", error)
   }
 

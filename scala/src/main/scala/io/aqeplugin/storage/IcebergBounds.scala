@@ -118,7 +118,7 @@ private[storage] object IcebergBounds {
     val kept = Seq.newBuilder[FileRanges]
     val every = snapshot.number("total-data-files").fold(1L)(_ / FilesKept).max(1L)
     var at = 0L // once per file
-    snapshot.eachFile { file =>
+    snapshot.eachFile(columns.contains) { file =>
       val (lower, upper) = (bounds(file, "lowerBounds"), bounds(file, "upperBounds"))
       val (least, greatest) = (numbers(lower), numbers(upper))
       val (values, nulls) = (counts(file, "valueCounts"), counts(file, "nullValueCounts"))

@@ -24,7 +24,11 @@ private[storage] final class IcebergKeyTest(table: AnyRef, id: AnyRef) {
   /** False for a task if no row of its file has one of the keys, given by their codes. */
   def ofWholes(kind: IcebergWholes, keys: ColumnKeys): AnyRef => Boolean = {
     val meets = KeyMeeting.of(keys.values.fold(keys.ranges)(_.map(key => (key, key))).toIndexedSeq)
-    mayHold((low, high) => meets(low.flatMap(kind.code), high.flatMap(kind.code)))
+    mayHold { (lower, upper) =>
+      val (low, high) = (lower.flatMap(kind.code), upper.flatMap(kind.code))
+      def ofImported = ImportedMillis.ofBounds(low, high).exists { case (from, upTo) => meets(from, upTo) }
+      meets(low, high) || kind.areTimes && ofImported
+    }
   }
 
   /** False for a task if no row of its file has one of the texts, which are UTF-8. */
@@ -75,8 +79,24 @@ private[storage] object IcebergKeyTest {
   *   of a code, as Iceberg's conditions take it; none if the type has no such value
   * @param code
   *   of a bound; none if it is not known
+  * @param far
+  *   where conditions no longer begin or end
   */
-private[storage] final case class IcebergWholes(value: Long => Option[AnyRef], code: ByteBuffer => Option[Long])
+private[storage] final case class IcebergWholes(
+    value: Long => Option[AnyRef],
+    code: ByteBuffer => Option[Long],
+    areTimes: Boolean,
+    far: Long
+) {
+
+  /** The least value of a range of keys; none if the range is open there, or so far off that transforms of partitions overflow: `truncate` at the lower
+    * end of a type, `hours` at both.
+    */
+  def least(code: Long): Option[AnyRef] = Some(code).filter(_ > -far).flatMap(value)
+
+  /** Likewise the greatest. */
+  def greatest(code: Long): Option[AnyRef] = Some(code).filter(_ < IcebergWholes.FarOfLongs).flatMap(value)
+}
 
 private[storage] object IcebergWholes {
 
@@ -86,11 +106,19 @@ private[storage] object IcebergWholes {
       case ("int", IntegerType) | ("date", DateType) => Some(code => Option.when(code == code.toInt)(Integer.valueOf(code.toInt)))
       case ("long", LongType) | ("timestamptz", TimestampType) | ("timestamp", TimestampNTZType)          => Some(boxed)
       case (_, decimal: DecimalType) if icebergType == s"decimal(${decimal.precision}, ${decimal.scale})" =>
-        Some(code => Some(JavaDecimal.valueOf(code, decimal.scale)))
+        Some(code => Option.when(KnownKeys.fits(code, decimal.precision))(JavaDecimal.valueOf(code, decimal.scale)))
       case _ => None
     }
-    for (of <- value; code <- codeOf(icebergType)) yield IcebergWholes(of, code)
+    val far = dataType match {
+      case IntegerType | DateType => FarOfInts
+      case _                      => FarOfLongs
+    }
+    val areTimes = dataType == TimestampType || dataType == TimestampNTZType
+    for (of <- value; code <- codeOf(icebergType)) yield IcebergWholes(of, code, areTimes, far)
   }
+
+  private val FarOfInts = 1L << 30
+  private val FarOfLongs = 1L << 62
 
   /** What the bound of a column of such a type is as a whole number, in the units of Spark's type; none if values are no such numbers. */
   def codeOf(icebergType: String): Option[ByteBuffer => Option[Long]] = icebergType match {

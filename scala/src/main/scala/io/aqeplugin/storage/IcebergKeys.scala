@@ -1,5 +1,8 @@
 package io.aqeplugin.storage
 
+import java.nio.ByteBuffer
+import java.security.MessageDigest
+
 import org.apache.spark.aqeplugin.ThisSparkLine
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
@@ -63,11 +66,13 @@ private[storage] object IcebergKeys extends KeyedFormat {
   private def plannedAnew(batch: BatchScanExec, read: IcebergRead, keys: KnownKeys, tables: TableStatistics): Option[Planned] =
     for {
       field <- read.field(keys.column.name)
+      pays = !keys.areTexts && paysInFiles(batch, keys, tables) if pays || !FileSamples.showAll(batch, keys)
       before = read.files
-      search <-
-        if (keys.areTexts) ofTexts(read, field, keys) else ofWholes(read, field, keys, before.size, paysInFiles(batch, keys, tables))
-      (by, tasks) <- read.again(field, search.pushed)(task => search.mayHold(task) && before.contains(read.fileOf(task)))
-      if tasks.size < before.size || search.pushed.isDefined
+      search <- if (keys.areTexts) ofTexts(read, field, keys) else ofWholes(read, field, keys, before.size, pays)
+      // Iceberg leaves out files of equality deletes too, so that deleted rows would be there for the operators above.
+      pushed = search.pushed.filter(_ => read.hasNoEqualityDeletes)
+      (by, tasks) <- read.again(field, pushed)(task => search.mayHold(task) && before.contains(read.fileOf(task)))
+      if tasks.size < before.size || pushed.isDefined
     } yield {
       val left = before -- tasks.map(read.fileOf)
       Planned(by, tasks, search.told, DataFiles(left.size.toLong, left.values.sum))
@@ -94,7 +99,11 @@ private[storage] object IcebergKeys extends KeyedFormat {
       texts = values.map(_.value).collect { case text: UTF8String => text }
       on = read.conditionsOn(field)
       listed = Option.when(texts.size <= MostListed)(on.isIn(texts.map(_.toString)))
-    } yield Search(read.testOf(field).ofTexts(texts), None, listed.getOrElse(on.isThere(texts.hashCode.toString)))
+    } yield {
+      val told =
+        listed.getOrElse(on.isThere(digest(texts.flatMap(text => Seq(bytesOf(text.numBytes.toLong), text.getBytes))).array.mkString))
+      Search(read.testOf(field).ofTexts(texts), None, told)
+    }
 
   private def ofWholes(read: IcebergRead, field: AnyRef, keys: KnownKeys, files: Int, pays: Boolean): Option[Search] =
     for {
@@ -103,19 +112,32 @@ private[storage] object IcebergKeys extends KeyedFormat {
       if keys.built.ranges.nonEmpty && (pays || keys.built.values.exists(_.size < files))
     } yield {
       val on = read.conditionsOn(field)
-      val listed = keys.built.values.filter(_.size <= MostListed).map(_.flatMap(kind.value)).filter(_.nonEmpty).map(on.isIn)
+      val all = keys.built.values.map(values => if (kind.areTimes) values ++ values.flatMap(ImportedMillis.ofKey) else values)
+      val listed = all.filter(_.size <= MostListed).map(_.flatMap(kind.value)).filter(_.nonEmpty).map(on.isIn)
       val pushed = Option.when(pays && read.isNamedAlike(field) && !IcebergColumns.hasDefault(field))(listed.orElse(inRanges(
         on,
         kind,
         keys.built.ranges
       ))).flatten
-      val token = Integer.valueOf((keys.built.values, keys.built.ranges).hashCode)
-      Search(read.testOf(field).ofWholes(kind, keys.built), pushed, listed.getOrElse(on.isThere(token)))
+      val known = keys.built.values.getOrElse(keys.built.ranges.flatMap { case (low, high) => Seq(low, high) })
+      val token = digest(known.map(bytesOf))
+      val told = listed.getOrElse(on.and(on.isThere(Integer.valueOf(token.getInt)), on.isThere(Integer.valueOf(token.getInt))))
+      Search(read.testOf(field).ofWholes(kind, keys.built), pushed, told)
     }
 
+  /** Different for different keys, which scans are told apart by. */
+  private def digest(keys: Seq[Array[Byte]]): ByteBuffer = {
+    val made = MessageDigest.getInstance("SHA-256")
+    keys.foreach(made.update)
+    ByteBuffer.wrap(made.digest())
+  }
+
+  private def bytesOf(number: Long): Array[Byte] = ByteBuffer.allocate(java.lang.Long.BYTES).putLong(number).array
+
   private def inRanges(on: IcebergConditions, kind: IcebergWholes, ranges: Seq[(Long, Long)]): Option[AnyRef] = {
-    val each = ranges.map { case (low, high) =>
-      (kind.value(low).map(on.isAtLeast) ++ kind.value(high).map(on.isAtMost)).reduceOption(on.and)
+    val all = if (kind.areTimes) ranges ++ ranges.flatMap(ImportedMillis.ofRange) else ranges
+    val each = all.map { case (low, high) =>
+      (kind.least(low).map(on.isAtLeast) ++ kind.greatest(high).map(on.isAtMost)).reduceOption(on.and)
     }
     if (each.forall(_.isDefined)) each.flatten.reduceOption(on.or) else None
   }

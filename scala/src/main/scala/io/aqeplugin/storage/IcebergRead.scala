@@ -42,6 +42,12 @@ private[storage] final class IcebergRead private (
     case _                     => 0L
   }
 
+  /** Whether the snapshot says that it has none. */
+  def hasNoEqualityDeletes: Boolean = publicly(snapshot, "Snapshot", "summary") match {
+    case summary: JavaMap[_, _] => Option(summary.get("total-equality-deletes")).map(_.toString).contains("0")
+    case _                      => false
+  }
+
   /** What rows are read by, as text. */
   def conditions: String = withinPackage(scan, "filtersDesc").toString
 

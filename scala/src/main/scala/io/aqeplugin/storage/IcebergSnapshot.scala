@@ -1,6 +1,6 @@
 package io.aqeplugin.storage
 
-import java.util.{Map => JavaMap}
+import java.util.{Collection => JavaCollection, Map => JavaMap}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -20,12 +20,16 @@ import io.aqeplugin.observe.TableFacts
 private[storage] final case class IcebergSnapshot(table: AnyRef, id: Long, summary: JavaMap[_, _]) {
   def number(key: String): Option[Long] = Option(summary.get(key)).flatMap(_.toString.toLongOption)
 
-  /** Gives `read` each of its data files with the statistics of the file's columns. Reads manifests. */
-  def eachFile(read: AnyRef => Unit): Unit = {
+  /** Gives `read` each of its data files with the statistics of the fields of some ids. Reads manifests. */
+  def eachFile(fields: Int => Boolean)(read: AnyRef => Unit): Unit = {
     import IcebergMembers._
+    val scans = interface(table, "Scan")
     val scan = interface(table, "TableScan").getMethod("useSnapshot", java.lang.Long.TYPE)
       .invoke(publicly(table, "Table", "newScan"), java.lang.Long.valueOf(id))
-    eachTask(publicly(scan, "Scan", "includeColumnStats"))(task => read(publicly(task, "ContentScanTask", "file")))
+    val names = IcebergColumns.of(publicly(scan, "Scan", "schema")).map(one => IcebergColumns.idOf(one) -> IcebergColumns.nameOf(one))
+      .collect { case (field: Integer, name) if fields(field) => name }
+    val counted = scans.getMethod("includeColumnStats", classOf[JavaCollection[_]]).invoke(scan, names.asJavaCollection)
+    eachTask(counted)(task => read(publicly(task, "ContentScanTask", "file")))
   }
 }
 

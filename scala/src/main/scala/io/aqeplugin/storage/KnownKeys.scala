@@ -96,5 +96,5 @@ private[storage] object KnownKeys {
     case _                                  => None
   }
 
-  private def fits(unscaled: Long, precision: Int): Boolean = BigInt(unscaled).abs < BigInt(10).pow(precision)
+  def fits(unscaled: Long, precision: Int): Boolean = BigInt(unscaled).abs < BigInt(10).pow(precision)
 }

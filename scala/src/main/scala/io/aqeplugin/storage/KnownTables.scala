@@ -37,6 +37,13 @@ object KnownTables {
     case other                    => HiveScan.of(other).flatMap(ofSerDe)
   }
 
+  /** Whether a command changes the rows of the table. */
+  def isChanged(scan: SparkPlan): Boolean = scan match {
+    case file: FileSourceScanExec => DeltaScan.isOfCommand(file)
+    case batch: BatchScanExec     => Option(batch.table).exists(SparkBridge.changedTable(_).isDefined)
+    case _                        => false
+  }
+
   /** A command that changes rows has one of Spark's around the source's. */
   private[storage] def tableOf(scan: BatchScanExec): Option[Table] =
     Option(scan.table).map(table => SparkBridge.changedTable(table).getOrElse(table))

@@ -87,7 +87,7 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
       "date" -> "DATE'1960-01-01' + CAST(id * 30 AS int)",
       "an old date" -> "DATE'1400-01-01' + CAST(id * 300 AS int)",
       "timestamp" -> "TIMESTAMP'1895-01-01 00:00:00' + make_interval(0, CAST(id AS int))",
-      "timestamp_ntz" -> "CAST(TIMESTAMP'1969-01-01 00:00:00' + make_interval(0, 0, 0, CAST(id AS int)) AS timestamp_ntz)",
+      "timestamp_ntz" -> "CAST(TIMESTAMP'1959-01-01 00:00:00' + make_interval(0, 0, 0, CAST(id AS int)) AS timestamp_ntz)",
       "string" -> "printf('%05d', id)"
     )
     types.zipWithIndex.foreach { case ((name, value), i) =>
