@@ -94,8 +94,9 @@ private[infer] object TrustedColumns {
           case files: HadoopFsRelation => ofFiles(relation, files)
           case _                       => relation.output
         }
-      case relation: DataSourceV2Relation if relation.table.getClass.getName == IcebergTable => relation.output.filterNot(isTrustedInLog)
-      case relation: DataSourceV2Relation                                                    => relation.output
+      case relation: DataSourceV2Relation if relation.table.getClass.getName == IcebergTable =>
+        relation.output.filterNot(isTrustedInIceberg)
+      case relation: DataSourceV2Relation => relation.output
       // The bounds of a cached batch leave NaN out, which is greater than every number.
       case cached: InMemoryRelation => cached.output.filter(column => column.dataType == DoubleType || column.dataType == FloatType)
       case hive: HiveTableRelation  => hive.partitionCols
@@ -126,6 +127,10 @@ private[infer] object TrustedColumns {
     * end a cut maximum with a character that is not the greatest.
     */
   private def isTrustedInLog(column: Attribute): Boolean = isTrustedType(column) && !column.dataType.isInstanceOf[StringType]
+
+  /** Of imported files, Iceberg takes milliseconds for microseconds. */
+  private def isTrustedInIceberg(column: Attribute): Boolean =
+    isTrustedInLog(column) && column.dataType != TimestampType && column.dataType != TimestampNTZType
 
   /** Bytes and shorts may be cut from the integers of a file, the precision of decimals is ignored, and -0.0 is less than 0.0. */
   private def isTrustedType(column: Attribute): Boolean = column.dataType match {

@@ -62,7 +62,7 @@ private[storage] object DeltaBounds {
     val question = (column.name, column.dataType)
     def begun: Option[Reading] = {
       val checksum = inChecksum(snapshot)
-      checksum.orElse(if (mayRun && isKept(snapshot)) inLog(snapshot) else None).map { log =>
+      checksum.orElse(if (mayRun && !DeltaScan.tableFiles(scan).exists(_ > MaxFiles)) inLog(snapshot) else None).map { log =>
         val reading = new Reading(maxMillis)
         note(snapshot)(_.updated(question, reading))
         start(reading, scan, isShort = checksum.isDefined)(read(snapshot, log(), column))(note(snapshot)(_.removed(question)))
@@ -73,13 +73,7 @@ private[storage] object DeltaBounds {
     else Option(known.get(snapshot)).flatMap(_.get(question)).orElse(begun).map(_.orWhenLate(Map.empty))
   }
 
-  /** Whether the driver has room for the bounds of all files. */
-  private def isKept(snapshot: AnyRef): Boolean = DeltaScan.valueOf(snapshot, "numOfFilesIfKnown").forall {
-    case Some(files: Long) => files <= MaxFiles
-    case _                 => true
-  }
-
-  /** Some 40 MB for each column. */
+  /** The driver keeps the bounds of so many files, some 40 MB for each column. */
   private val MaxFiles = 200000L
 
   private def note(snapshot: AnyRef)(change: Map[(String, DataType), Reading] => Map[(String, DataType), Reading]): Unit = {

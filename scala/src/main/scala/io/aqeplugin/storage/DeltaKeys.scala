@@ -61,7 +61,7 @@ private[storage] object DeltaKeys extends KeyedFormat {
   private def passing(scan: FileSourceScanExec, ordinal: Int, test: MayBeKey): Seq[Any] = {
     val field = scan.relation.partitionSchema(ordinal)
     val value = test.copy(child = BoundReference(0, field.dataType, nullable = true))
-    scan.selectedPartitions.filePartitionIterator.map(_.values.get(ordinal, field.dataType)).toSet
+    DeltaScan.partitions(scan).map(_.values.get(ordinal, field.dataType)).toSet
       .filter((found: Any) => value.eval(InternalRow(found)) == true).toSeq
   }
 
@@ -83,9 +83,9 @@ private[storage] object DeltaKeys extends KeyedFormat {
   private def chosen(scan: FileSourceScanExec, keys: KnownKeys, files: Int, isConditioned: Boolean): Option[FilesOfKeys] = {
     val left = withoutKeys(scan, keys, files)
     Option.when(isConditioned || left.nonEmpty) {
-      val listed = scan.selectedPartitions.filePartitionIterator.map { part =>
-        PartitionDirectory(part.values, part.files.filterNot(file => left(file.getPath)).toVector)
-      }.filter(_.files.nonEmpty).toVector
+      val listed = DeltaScan.partitions(scan).map { part =>
+        PartitionDirectory(part.values, part.files.filterNot(file => left(file.getPath)))
+      }.filter(_.files.nonEmpty)
       FilesOfKeys.among(scan.relation.location, keys.column.name, keys.built, listed)
     }
   }

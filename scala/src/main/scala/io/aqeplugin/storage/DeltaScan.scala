@@ -5,13 +5,13 @@ import java.net.URI
 import scala.util.Try
 
 import org.apache.hadoop.fs.{FileStatus, Path}
-import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionSet}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression, ExpressionSet}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory}
 
 import io.aqeplugin.decide.{EstimateSource, RowEstimate}
 import io.aqeplugin.exec.DataFiles
-import io.aqeplugin.observe.TableFacts
+import io.aqeplugin.observe.{Conjuncts, TableFacts}
 
 /** Scans of Delta tables, which are scans of Parquet files with a format of Delta's own. It is known by name: the plugin does not depend on
   * Delta.
@@ -66,6 +66,9 @@ object DeltaScan {
     else if (indexOf(scan).getClass.getName == PreparedIndex) prepared(scan).flatMap(files).map(_.size)
     else candidates(scan).map(_.size)
 
+  /** The number of files of the table, if Delta knew it when it planned the query. */
+  def tableFiles(scan: FileSourceScanExec): Option[Long] = prepared(scan).flatMap(valueOf(_, "total")).flatMap(number(_, "files"))
+
   private def indexOf(scan: FileSourceScanExec): FileIndex = FilesOfKeys.all(scan.relation.location)
 
   /** Whether a command reads the scan. */
@@ -109,9 +112,33 @@ object DeltaScan {
     else for {
       count <- selectedFiles(scan)
       listed <- prepared(scan)
-      by <- valueOf(listed, "allFilters") if by == ExpressionSet(scan.partitionFilters ++ scan.dataFilters)
+      _ <- preparedBy(scan, scan.partitionFilters ++ scan.dataFilters)
       bytes <- valueOf(listed, "scanned").flatMap(number(_, "bytesCompressed"))
     } yield DataFiles(count.toLong, bytes)
+
+  /** The files that the scan reads, as Spark lists them. Delta has listed those of equal scans of a query once, under the attributes of one of them, and
+    * takes the conditions of the others for new ones, which costs a job for each; but not if they ask with the attributes of the first.
+    */
+  def partitions(scan: FileSourceScanExec): Vector[PartitionDirectory] = {
+    val known = preparedBy(scan, scan.partitionFilters.filterNot(Conjuncts.isKnownLater) ++ scan.dataFilters)
+      .filter(_ => scan.relation.location eq indexOf(scan)).map(indexOf(scan).listFiles(Nil, _).toVector)
+    known.getOrElse(scan.selectedPartitions.filePartitionIterator.map(part =>
+      PartitionDirectory(part.values, part.files.toVector)
+    ).toVector)
+  }
+
+  /** The conditions that Delta has listed files by while it planned the query, if they are these, of whichever of several equal scans. */
+  private def preparedBy(scan: FileSourceScanExec, conditions: Seq[Expression]): Option[Seq[Expression]] =
+    prepared(scan).flatMap(valueOf(_, "allFilters")).collect { case by: Iterable[_] => by.toSeq.collect { case one: Expression => one } }
+      .filter(by => byName(scan, by).exists(byName(scan, conditions).contains))
+
+  /** Conditions over the columns of the table; none if there are others. */
+  private def byName(scan: FileSourceScanExec, conditions: Seq[Expression]): Option[ExpressionSet] = {
+    val columns = scan.relation.schema.fieldNames.zipWithIndex.toMap
+    Option.when(conditions.forall(_.references.forall(column => columns.contains(column.name))))(ExpressionSet(conditions.map(_.transform {
+      case column: Attribute => BoundReference(columns(column.name), column.dataType, nullable = true)
+    })))
+  }
 
   private def prepared(scan: FileSourceScanExec): Option[AnyRef] = valueOf(indexOf(scan), "preparedScan")
 

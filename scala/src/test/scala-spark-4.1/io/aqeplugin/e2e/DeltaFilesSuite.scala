@@ -4,14 +4,16 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import java.util.TimeZone
 import java.util.concurrent.{CountDownLatch, TimeUnit}
+import java.util.concurrent.atomic.AtomicInteger
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
-import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskStart}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent, SparkListenerTaskStart}
 import org.apache.spark.sql.execution.{ColumnarToRowExec, FileSourceScanExec, SQLExecution, SparkPlan}
 import org.apache.spark.sql.execution.datasources.FileIndex
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart
 import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
@@ -124,6 +126,32 @@ class DeltaFilesSuite extends AnyFunSuite with TableFormats {
       val (first, again) = (narrowed(scan), narrowed(scan))
       assert(filesOf(first) == 3 && filesOf(again) == 3 && locationOf(first).eq(locationOf(again)))
       assert(filesOf(narrowed(scan, 7L)) == 1)
+    }
+  }
+
+  test("of equal scans in one query, which Delta prepares once, none is listed anew by a job") {
+    delta("alike")
+    val listings = new AtomicInteger
+    val listener = new SparkListener {
+      override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+        case start: SparkListenerSQLExecutionStart if start.details.contains("filesForScan") => val _ = listings.incrementAndGet()
+        case _                                                                               =>
+      }
+    }
+    withConf("spark.aqePlugin.mode" -> "off") {
+      val one = s"SELECT k, v FROM ${path("alike")} WHERE v >= 0"
+      val scans = collect(spark.sql(s"$one UNION ALL $one").queryExecution.executedPlan) { case scan: FileSourceScanExec => scan }
+      assert(scans.size == 2)
+      drain()
+      spark.sparkContext.addSparkListener(listener)
+      assert(scans.map(scan => filesOf(narrowed(scan))) == Seq(3, 3))
+      drain()
+      assert(listings.get == 0)
+      // Spark asks with the scan's own attributes.
+      scans.foreach(_.selectedPartitions)
+      drain()
+      spark.sparkContext.removeSparkListener(listener)
+      assert(listings.get == 1)
     }
   }
 

@@ -63,6 +63,10 @@ class IcebergFaultsSuite extends AnyFunSuite with TableFormats {
     assert(equal.rows == Seq("[2, 1514]") && scanned(equal) == 200)
     val many = sameRows(spark.sql("SELECT count(*), sum(t.k) FROM ice.db.imported t JOIN many_moments m ON t.at = m.at"))
     assert(many.rows.head.startsWith("[800, ") && scanned(many) == 800)
+    val after = "TIMESTAMP'2024-01-01 00:00:00'"
+    val inferred =
+      sameRows(spark.sql(s"SELECT count(*), sum(t.k) FROM ice.db.imported t JOIN moments m ON t.at >= m.at AND m.at >= $after"))
+    assert(inferred.rows.head.startsWith("[2486, "))
     for (condition <- Seq("t.at >= m.since", "t.at <= m.until", "t.at BETWEEN m.since AND m.until")) withConf(Broadcast) {
       assert(sameRows(spark.sql(s"SELECT count(*), sum(t.k) FROM ice.db.imported t JOIN moment_spans m ON $condition")).rows.nonEmpty)
     }
