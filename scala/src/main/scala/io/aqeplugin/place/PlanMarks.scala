@@ -1,8 +1,7 @@
 package io.aqeplugin.place
 
-import org.apache.spark.sql.catalyst.expressions.Literal
-import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, ExchangeQueryStageExec, QueryStageExec}
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.{AdaptiveSparkPlanExec, QueryStageExec}
 import org.apache.spark.sql.execution.exchange.{Exchange, ReusedExchangeExec}
 
 import io.aqeplugin.exec.RuntimeFilterExec
@@ -36,22 +35,4 @@ private[place] final class PlanMarks(plan: SparkPlan) {
         case other                         => other.children.map(of).sum
       }
     )
-
-  private val literals = ByIdentity.empty[SparkPlan, Int]
-
-  /** Equal for plans with equal canonical forms: the sum of the hashes of the literals in their filters. Parts that read the same tables, such as
-    * those of two years, may differ in these alone, and canonical forms cost more to make.
-    */
-  def literalsOf(node: SparkPlan): Int = literals.getOrElseUpdate(
-    node,
-    node match {
-      // Known since the stage was made. What it runs may have other filters.
-      case stage: ExchangeQueryStageExec => literalsOf(stage.canonicalized)
-      case own: AdaptiveSparkPlanExec    => literalsOf(own.canonicalized)
-      case reused: ReusedExchangeExec    => literalsOf(reused.child)
-      case filtered: RuntimeFilterExec   => literalsOf(filtered.child)
-      case FilterExec(condition, below)  => condition.collect { case literal: Literal => literal.hashCode }.sum + literalsOf(below)
-      case other                         => other.children.map(literalsOf).sum
-    }
-  )
 }

@@ -114,24 +114,24 @@ final class ReuseGuard(plan: SparkPlan, requests: => Seq[FilterRequest] = Nil, p
   private def isShared(exchange: Exchange): Boolean = copiesOf(exchange).size > 1
 
   /** The exchanges and stages of the plan that equal `node`; the same list for each of them. */
-  private def copiesOf(node: SparkPlan): Seq[SparkPlan] = copies.getOrElseUpdate(
+  private def copiesOf(node: SparkPlan): Seq[SparkPlan] = copies.getOrElse(
     node, {
       val likely = marks.like(node)
-      if (likely.exists(_ eq node)) {
-        val found = if (likely.size == 1) likely else likely.filter(other => (other eq node) || areEqual(other, node))
-        if (found.head eq node) found else copiesOf(found.head)
-      } else ofSource(node, likely)
+      if (!likely.headOption.forall(copies.contains)) note(likely)
+      copies.getOrElseUpdate(node, ofSource(node, likely))
     }
   )
 
-  private def areEqual(one: SparkPlan, other: SparkPlan): Boolean =
-    marks.literalsOf(one) == marks.literalsOf(other) && one.canonicalized == other.canonicalized
+  private def note(likely: Seq[SparkPlan]): Unit = {
+    val groups = if (likely.size == 1) Seq(likely) else likely.groupBy(_.canonicalized).values
+    groups.foreach(equal => equal.foreach(copies.update(_, equal)))
+  }
 
   private val sourcesInStages = mutable.ArrayBuffer.empty[SparkPlan]
 
   /** A source may be a stage inside another one, which the plan does not show. */
   private def ofSource(node: SparkPlan, likely: Seq[SparkPlan]): Seq[SparkPlan] =
-    (likely ++ sourcesInStages.filter(marks.of(_) == marks.of(node))).find(areEqual(_, node)) match {
+    (likely ++ sourcesInStages.filter(marks.of(_) == marks.of(node))).find(_.canonicalized == node.canonicalized) match {
       case Some(known) => copiesOf(known)
       case None        =>
         sourcesInStages += node
