@@ -106,6 +106,8 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, li
   private val probeRows = atLeastZero(facts.probe.rows)
   private val byRow = facts.build.keys.isLookedUpByRow
   private val path = new PathPrice(facts.probe.path, slots, prices, thresholds)
+  private lazy val wholePath = path.terms(1.0)
+  private lazy val filteredPath = path.terms(passRate)
 
   /** The price in nanoseconds: the sum of [[terms]]. */
   def price(option: JoinOption): Double = terms(option).map(_.nanos).sum
@@ -125,7 +127,7 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, li
     val unreduced = if (option.withFilter || !mayFilter) Nil else path.unreducedTerms(passRate)
     val ofFilter = if (option.withFilter) filterTerms else Nil
     Seq(
-      scan(option, passing) +: reachJoin(passing, shuffles(option)),
+      scan(option, passing) +: reachJoin(option, passing),
       unreduced,
       left,
       buildShuffle(option.method),
@@ -147,16 +149,16 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, li
     CostTerm("scan", (atLeastZero(facts.probe.prunableBytes) * passing + keyless) * thresholds(CostScanNanosPerByte) / slots)
   }
 
-  private def reachJoin(passing: Double, shuffles: Double): Seq[CostTerm] = Seq(
+  private def reachJoin(option: JoinOption, passing: Double): Seq[CostTerm] = Seq(
     CostTerm("pipeline", (if (facts.probe.beforeExchange) 0.0 else scanRows) * passing * thresholds(CostRowPipelineNanosPerRow) / slots),
-    CostTerm("shuffle", (shuffles - path.shuffles) * shuffle(passing)),
-    CostTerm("shuffle launch", shuffles * thresholds(CostJobLaunchNanos))
-  ) ++ path.terms(passing)
+    CostTerm("shuffle", (shuffles(option) - path.shuffles) * shuffle(passing)),
+    CostTerm("shuffle launch", shuffles(option) * thresholds(CostJobLaunchNanos))
+  ) ++ (if (option.withFilter) filteredPath else wholePath)
 
   /** Whether the option leaves a shared shuffle to its other uses, and nothing else charges for that. */
   private def leavesShuffle(option: JoinOption): Boolean = {
     val isOfSpark = facts.sparkStrategy == Strategy.Broadcast
-    facts.probe.sharesShuffle && isNewBroadcast(option) && !isOfSpark
+    isNewBroadcast(option) && !isOfSpark && facts.probe.sharesShuffle
   }
 
   /** What passes the filter that the shared shuffle would have if the join stayed; everything without one. */

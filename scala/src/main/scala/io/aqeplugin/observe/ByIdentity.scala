@@ -14,7 +14,7 @@ private[aqeplugin] object ByIdentity {
   /** Each key with its values, in their order. */
   def grouped[K <: AnyRef, V](pairs: Iterable[(K, V)]): mutable.Map[K, Seq[V]] = {
     val found = empty[K, Seq[V]]
-    pairs.foreach { case (key, value) => found.update(key, found.getOrElse(key, Nil) :+ value) }
+    pairs.foreach { case (key, value) => found.update(key, found.getOrElse(key, Vector.empty) :+ value) }
     found
   }
 }

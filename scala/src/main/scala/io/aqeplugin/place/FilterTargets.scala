@@ -1,5 +1,7 @@
 package io.aqeplugin.place
 
+import java.util.{Collections, IdentityHashMap}
+
 import scala.annotation.tailrec
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
@@ -11,7 +13,7 @@ import org.apache.spark.sql.execution.exchange.{Exchange, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins.{BaseJoinExec, CartesianProductExec}
 
 import io.aqeplugin.exec.RuntimeFilterExec
-import io.aqeplugin.observe.{ByIdentity, JoinKey, Total}
+import io.aqeplugin.observe.{JoinKey, Total}
 import io.aqeplugin.storage.{CacheScan, HiveScan, NumberedRows, ScanAdapter}
 
 /** A place where rows without a partner can be dropped: a scan that the keys of a join reach, or the input of an exchange if they reach no
@@ -37,7 +39,7 @@ import io.aqeplugin.storage.{CacheScan, HiveScan, NumberedRows, ScanAdapter}
 final case class FilterTarget(
     node: SparkPlan,
     keys: Seq[Expression],
-    above: Seq[SparkPlan],
+    above: List[SparkPlan],
     wholeGroups: Boolean,
     isScan: Boolean = true,
     exits: Seq[FilterTargets.Exit] = Nil,
@@ -72,14 +74,14 @@ object FilterTargets {
     *   whether everything that the join evaluates on rows whose keys are outside the filter has a value for every row
     */
   def below(probe: SparkPlan, keys: Seq[Expression], total: Boolean = true): Seq[FilterTarget] =
-    search(probe, keys, Path(Nil, total, wholeGroups = false))
+    search(probe, keys, Path(Nil, () => total, wholeGroups = false), Nil)
 
   /** What lies between the join and a node below it.
     *
     * @param operators
     *   those between, the lowest first
-    * @param total
-    *   whether everything that they compute has a value for every row
+    * @param isTotal
+    *   whether everything that they compute has a value for every row, which few paths ask
     * @param wholeGroups
     *   whether one of them makes groups of the rows with one key that must be kept or dropped as a whole
     * @param exits
@@ -89,15 +91,17 @@ object FilterTargets {
     */
   private[place] final case class Path(
       operators: List[SparkPlan],
-      total: Boolean,
+      isTotal: () => Boolean,
       wholeGroups: Boolean,
       exits: List[Exit] = Nil,
       beside: Seq[SparkPlan] = Nil,
       isBelowUnion: Boolean = false
   ) {
+    lazy val total: Boolean = isTotal()
+
     def under(plan: SparkPlan): Path = copy(
       plan :: operators,
-      total && Lineage.evaluated(plan).forall(Total(_)),
+      () => total && Lineage.evaluated(plan).forall(Total(_)),
       isBelowUnion = isBelowUnion || plan.isInstanceOf[UnionExec]
     )
 
@@ -125,19 +129,20 @@ object FilterTargets {
     }
   }
 
-  private def search(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[FilterTarget] = plan match {
-    case filtered: RuntimeFilterExec => search(filtered.child, keys, path)
+  /** The targets, in front of those further right: a long list is not copied at each operator. */
+  private def search(plan: SparkPlan, keys: Seq[Expression], path: Path, right: List[FilterTarget]): List[FilterTarget] = plan match {
+    case filtered: RuntimeFilterExec => search(filtered.child, keys, path, right)
     case scan if isScan(scan)        =>
       val found = if (isCoalescedAsOne(scan)) keysOf(scan, keys) else None
       found.filter(_.forall(Total(_)) || !path.wholeGroups && readsInOrder(scan))
-        .map(path.target(scan, _, isScan = true)).toSeq
-    case exchange: Exchange => Lineage.steps(exchange, keys).flatMap { step =>
+        .fold(right)(path.target(scan, _, isScan = true) :: right)
+    case exchange: Exchange => Lineage.steps(exchange, keys).foldRight(right) { (step, others) =>
         val inside = path.under(exchange)
         val exit = new Exit(exchange, step.child, step.keys, inside)
-        val reached = search(step.child, step.keys, inside.copy(exits = exit :: inside.exits))
-        if (reached.nonEmpty) reached else exit.target.toSeq
+        val reached = search(step.child, step.keys, inside.copy(exits = exit :: inside.exits), others)
+        if (reached ne others) reached else exit.target.fold(others)(_ :: others)
       }
-    case other => descend(other, keys, path)
+    case other => descend(other, keys, path, right)
   }
 
   /** Whether AQE coalesces the partitions of all shuffles that the operators of one stage read alike, or there is nothing to coalesce. The
@@ -168,26 +173,31 @@ object FilterTargets {
   /** Into the children that the keys reach, as long as dropping rows there cannot make anything fail: rows that would not be there are met by
     * total expressions alone, and so are parts of a group, unless the filter keeps groups whole.
     */
-  private def descend(plan: SparkPlan, keys: Seq[Expression], path: Path): Seq[FilterTarget] = {
+  private def descend(plan: SparkPlan, keys: Seq[Expression], path: Path, right: List[FilterTarget]): List[FilterTarget] = {
     lazy val below = path.under(plan)
-    val mayHaveNewRows = !path.wholeGroups && path.total
+    def mayHaveNewRows = !path.wholeGroups && path.total
     val (sure, more) = Lineage.steps(plan, keys).partition(_.effect != Lineage.MoreRows)
-    val found = sure.flatMap { step =>
+    def reached(last: List[FilterTarget]) = sure.foldRight(last) { (step, others) =>
       step.effect match {
-        case Lineage.Fewer                      => search(step.child, step.keys, below)
-        case Lineage.SomeOfAKey                 => if (path.wholeGroups) Nil else search(step.child, step.keys, below)
-        case Lineage.NewRows | Lineage.MoreRows => if (mayHaveNewRows) search(step.child, step.keys, below) else Nil
+        case Lineage.Fewer                      => search(step.child, step.keys, below, others)
+        case Lineage.SomeOfAKey                 => if (path.wholeGroups) others else search(step.child, step.keys, below, others)
+        case Lineage.NewRows | Lineage.MoreRows => if (mayHaveNewRows) search(step.child, step.keys, below, others) else others
         case Lineage.FewerGroups(computed)      =>
           val partsMayFail = !path.total || !computed.forall(Total(_))
-          search(step.child, step.keys, below.copy(wholeGroups = path.wholeGroups || partsMayFail))
+          search(step.child, step.keys, below.copy(wholeGroups = path.wholeGroups || partsMayFail), others)
       }
     }
-    // What has started is not entered, but may have the filter.
-    def mayMeet(side: SparkPlan) =
-      meets(side)(node => node.isInstanceOf[QueryStageExec] || found.exists(_.node eq node))
-    val left = sure.map(_.child).filter(_ => more.nonEmpty)
-    if (!mayHaveNewRows || !left.exists(mayMeet)) found
-    else found ++ more.flatMap(step => search(step.child, step.keys, below.copy(beside = path.beside ++ left)))
+    if (more.isEmpty || !mayHaveNewRows) reached(right)
+    else {
+      val found = reached(Nil)
+      val left = sure.map(_.child)
+      // What has started is not entered, but may have the filter.
+      def mayMeet(side: SparkPlan) =
+        meets(side)(node => node.isInstanceOf[QueryStageExec] || found.exists(_.node eq node))
+      def beside = below.copy(beside = path.beside ++ left)
+      if (!left.exists(mayMeet)) found ::: right
+      else found ::: more.foldRight(right)((step, others) => search(step.child, step.keys, beside, others))
+    }
   }
 
   /** Whether each row of a plan has passed an operator for which `drops` holds, by itself or as a row that it is not joined without. */
@@ -214,13 +224,13 @@ object FilterTargets {
     * up, until one is known: then so are all above it.
     */
   def steps(targets: Seq[FilterTarget]): Seq[(SparkPlan, SparkPlan)] = {
-    val known = ByIdentity.empty[SparkPlan, Unit]
+    val known = Collections.newSetFromMap(new IdentityHashMap[SparkPlan, java.lang.Boolean])
     @tailrec
-    def up(above: Seq[SparkPlan], child: SparkPlan, found: List[(SparkPlan, SparkPlan)]): List[(SparkPlan, SparkPlan)] = above match {
-      case operator +: further =>
+    def up(above: List[SparkPlan], child: SparkPlan, found: List[(SparkPlan, SparkPlan)]): List[(SparkPlan, SparkPlan)] = above match {
+      case operator :: further =>
         val steps = (operator, child) :: found
-        if (known.put(operator, ()).isDefined) steps else up(further, operator, steps)
-      case _ => found
+        if (known.add(operator)) up(further, operator, steps) else steps
+      case Nil => found
     }
     targets.flatMap(target => up(target.above, target.node, Nil))
   }

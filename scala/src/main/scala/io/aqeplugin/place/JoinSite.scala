@@ -128,8 +128,7 @@ object JoinSite {
       if (!site.request(target).forall(guard.keepsShared(_, join.id))) Some(ReasonCode.ReusedExchange)
       else if (target.columns.forall(k => spark.contains(k.exprId)) || guard.pruning.covers(target)) Some(ReasonCode.AlreadyFilteredBySpark)
       else None
-    val refused = site.targets.flatMap(target => refusal(target).map(target -> _))
-    val allowed = site.targets.filterNot(target => refused.exists(_._1 eq target))
+    val (refused, allowed) = site.targets.partitionMap(target => refusal(target).map(target -> _).toLeft(target))
     val shared = refused.collect { case (target, ReasonCode.ReusedExchange) => target }
     val later =
       if (site.finishedStage.isDefined)
@@ -139,8 +138,8 @@ object JoinSite {
       (own ++ later).exists(_.node eq node) || isFiltered(node) ||
         refused.exists { case (target, code) => (target.node eq node) && code == ReasonCode.AlreadyFilteredBySpark }
     val own = besideTheirLeft(allowed)(isMet)
-    val alone =
-      allowed.filterNot(target => own.exists(_ eq target)).map(_ -> refused.headOption.fold[ReasonCode](ReasonCode.ProbeStarted)(_._2))
+    val left = if (own.size == allowed.size) Nil else allowed.filterNot(target => own.exists(_ eq target))
+    val alone = left.map(_ -> refused.headOption.fold[ReasonCode](ReasonCode.ProbeStarted)(_._2))
     val targets = own ++ later
     site.copy(
       targets = targets,

@@ -105,25 +105,28 @@ private[place] final class SharedRequests(copiesOf: SparkPlan => Seq[SparkPlan],
     case _ => false
   }
 
-  private def ownExchange(request: FilterRequest): Option[Exchange] = request.target.exchanges.headOption
+  private def ownExchange(request: FilterRequest): Option[Exchange] = ownExchange(request.target)
+  private def ownExchange(target: FilterTarget): Option[Exchange] = target.exchanges.headOption
 
   private def useOf(request: FilterRequest, exchange: Exchange): Use =
-    Use(request, places.getOrElseUpdate(request.target, placeOf(request.target, exchange)), filterOf(request))
+    Use(request, placeOf(request.target, exchange), filterOf(request))
 
   // Each request is compared with all others, so equal places and equal filters are mostly one object.
-  private val places = ByIdentity.empty[FilterTarget, Place]
+  private val places = ByIdentity.empty[SparkPlan, List[(FilterTarget, Place)]]
   private val equalPlaces = mutable.Map.empty[Place, Place]
-  private val filters = mutable.Map.empty[(Same, Same, Option[RangeBounds]), Filter]
+  private val filters = ByIdentity.empty[SparkPlan, List[(FilterRequest, Filter)]]
 
-  private def placeOf(target: FilterTarget, exchange: Exchange): Place = {
+  /** Most joins reach a scan by the same keys. */
+  private def placeOf(target: FilterTarget, exchange: Exchange): Place = once(places, target.node, target) { other =>
+    other.wholeGroups == target.wholeGroups && other.keys == target.keys && ownExchange(other).exists(_ eq exchange)
+  } {
     val place = Place(pathTo(target, exchange), JoinKey.numbered(target.keys, target.node.output), target.wholeGroups)
     equalPlaces.getOrElseUpdate(place, place)
   }
 
-  private def filterOf(request: FilterRequest): Filter = filters.getOrElseUpdate(
-    (Same(request.source), Same(request.sourceKeys), request.bounds),
-    Filter(Same(copiesOf(request.source).head), JoinKey.numbered(request.sourceKeys, request.source.output), request.bounds)
-  )
+  private def filterOf(request: FilterRequest): Filter = once(filters, request.source, request) { other =>
+    (other.sourceKeys eq request.sourceKeys) && other.bounds == request.bounds
+  }(Filter(Same(copiesOf(request.source).head), JoinKey.numbered(request.sourceKeys, request.source.output), request.bounds))
 }
 
 /** Filters of which a row needs to pass one.
@@ -171,6 +174,16 @@ private[place] object SharedRequests {
     *   the other requests of each copy; empty if a copy has none
     */
   private final case class InCopies(alike: Set[Filter], different: Seq[Seq[Use]])
+
+  /** What was made for an equal one of those of a node, which are few; else made now. */
+  private def once[K, V](known: mutable.Map[SparkPlan, List[(K, V)]], node: SparkPlan, of: K)(isSame: K => Boolean)(make: => V): V = {
+    val ofNode = known.getOrElse(node, Nil)
+    ofNode.collectFirst { case (other, value) if isSame(other) => value }.getOrElse {
+      val made = make
+      known.update(node, (of, made) :: ofNode)
+      made
+    }
+  }
 
   private def pathTo(target: FilterTarget, from: Exchange): Seq[Int] = {
     val downwards = from +: target.above.takeWhile(_ ne from).reverse :+ target.node

@@ -46,8 +46,11 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
 
   /** Where the filter of a join may go, and what other uses of the scans and of the join's shuffle need. */
   def of(join: FoundJoin, buildSide: Side): JoinSite = {
-    val site = withOtherUses(allowed(join, buildSide))
-    if (reuses) site.copy(shuffleShare = shuffleShare(join, buildSide)) else site
+    val site = allowed(join, buildSide)
+    val passRate = if (site.targets.isEmpty) 0.0 else uses.otherUsesPassRate(site, guard)
+    val share = if (reuses) shuffleShare(join, buildSide) else None
+    // Each join above asks for the site, whose steps are found once.
+    if (passRate == 0 && share.isEmpty) site else site.copy(otherUsesPassRate = passRate, shuffleShare = share)
   }
 
   /** The joins between a join and its targets that have a target below their build side. */
@@ -72,7 +75,7 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
 
   /** Where the keys of a join reach, without what may get no filter. */
   def allowed(join: FoundJoin, buildSide: Side): JoinSite = allowedSites(join, buildSide)(
-    JoinSite.judged(reached(join, buildSide), join, buildSide, guard, isFirst(join, _), isStartedWith(join, _))
+    usable(JoinSite.judged(reached(join, buildSide), join, buildSide, guard, isFirst(join, _), isStartedWith(join, _)))
   )
 
   private def reached(join: FoundJoin, buildSide: Side): JoinSite = reachedSites(join, buildSide) {
@@ -120,13 +123,13 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
   /** See [[io.aqeplugin.place.JoinSite.shuffleShare]]. */
   def shuffleShare(join: FoundJoin, buildSide: Side): Option[Double] = shuffles.share(join, buildSide, guard)
 
-  private def withOtherUses(site: JoinSite): JoinSite =
+  private def usable(site: JoinSite): JoinSite =
     if (site.targets.isEmpty) site
     else if (!reuses) site.refuseAll(ReasonCode.ReuseOff)
     else if (context.engine.exists(engine => !site.targets.forall(EngineForm.isFor(engine, _))))
       site.refuseAll(ReasonCode.EngineKey)
     else if (site.source.exists { case (source, _) => source.exists(isCacheToLoad) }) site.refuseAll(ReasonCode.CacheNotLoaded)
-    else site.copy(otherUsesPassRate = uses.otherUsesPassRate(site, guard))
+    else site
 
   /** Whether AQE would load a cached table once for each copy of the plan. Once it has made a stage of the table, all copies use that
     * stage.
