@@ -5,7 +5,7 @@ import java.net.URI
 import scala.util.Try
 
 import org.apache.hadoop.fs.{FileStatus, Path}
-import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression, ExpressionSet}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, BoundReference, Expression, ExpressionSet, IsNotNull}
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.{FileIndex, PartitionDirectory}
 
@@ -112,25 +112,31 @@ object DeltaScan {
     else for {
       count <- selectedFiles(scan)
       listed <- prepared(scan)
-      _ <- preparedBy(scan, scan.partitionFilters ++ scan.dataFilters)
+      by <- preparedBy(scan) if byName(scan, by).exists(byName(scan, scan.partitionFilters ++ scan.dataFilters).contains)
       bytes <- valueOf(listed, "scanned").flatMap(number(_, "bytesCompressed"))
     } yield DataFiles(count.toLong, bytes)
 
   /** The files that the scan reads, as Spark lists them. Delta has listed those of equal scans of a query once, under the attributes of one of them, and
-    * takes the conditions of the others for new ones, which costs a job for each; but not if they ask with the attributes of the first.
+    * takes the conditions of the others for new ones, which costs a job for each; but not if they ask with the attributes of the first. That a column is
+    * not null, which Spark may know later, is worth no job: hardly a file has nulls alone.
     */
   def partitions(scan: FileSourceScanExec): Vector[PartitionDirectory] = {
-    val known = preparedBy(scan, scan.partitionFilters.filterNot(Conjuncts.isKnownLater) ++ scan.dataFilters)
-      .filter(_ => scan.relation.location eq indexOf(scan)).map(indexOf(scan).listFiles(Nil, _).toVector)
+    val ofPartitions = scan.partitionFilters.filterNot(Conjuncts.isKnownLater)
+    val known = for {
+      by <- preparedBy(scan) if scan.relation.location eq indexOf(scan)
+      listed <- byName(scan, by)
+      needed <- byName(scan, ofPartitions) if needed.subsetOf(listed)
+      wanted <- byName(scan, ofPartitions ++ scan.dataFilters)
+      if listed.subsetOf(wanted) && (wanted -- listed).forall(_.isInstanceOf[IsNotNull])
+    } yield indexOf(scan).listFiles(Nil, by).toVector
     known.getOrElse(scan.selectedPartitions.filePartitionIterator.map(part =>
       PartitionDirectory(part.values, part.files.toVector)
     ).toVector)
   }
 
-  /** The conditions that Delta has listed files by while it planned the query, if they are these, of whichever of several equal scans. */
-  private def preparedBy(scan: FileSourceScanExec, conditions: Seq[Expression]): Option[Seq[Expression]] =
+  /** The conditions that Delta has listed files by while it planned the query, of whichever of several equal scans. */
+  private def preparedBy(scan: FileSourceScanExec): Option[Seq[Expression]] =
     prepared(scan).flatMap(valueOf(_, "allFilters")).collect { case by: Iterable[_] => by.toSeq.collect { case one: Expression => one } }
-      .filter(by => byName(scan, by).exists(byName(scan, conditions).contains))
 
   /** Conditions over the columns of the table; none if there are others. */
   private def byName(scan: FileSourceScanExec, conditions: Seq[Expression]): Option[ExpressionSet] = {
