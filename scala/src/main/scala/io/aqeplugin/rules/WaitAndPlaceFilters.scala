@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
 import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.WorthLooking
 import io.aqeplugin.observe.{PassedBy, QueryState, QuickLook, RowCheck, Same}
-import io.aqeplugin.place.PlaceFilters
+import io.aqeplugin.place.{PlaceFilters, RepeatedShuffles}
 import io.aqeplugin.tell.{ExplainSection, ExplainText}
 
 /** Makes probe sides wait for their build sides, and places filters on their scans.
@@ -29,7 +29,8 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
   override protected def concerns(plan: SparkPlan): Boolean = plan.logicalLink.forall(_.containsPattern(TreePattern.JOIN))
 
   override protected def change(original: SparkPlan, context: RuleContext): SparkPlan = {
-    val plan = if (context.engine.isDefined) withoutRowChecks(original) else original
+    val checked = if (context.engine.isDefined) withoutRowChecks(original) else original
+    val plan = if (context.mode == Mode.Apply) RepeatedShuffles.without(checked) else checked
     if (context.state.isLookedAt || isWorthLooking(plan, context)) looked(plan, context) else plan
   }
 

@@ -212,6 +212,24 @@ class TrapsSuite extends AnyFunSuite with PluginSession with TimeLimits {
     }
   }
 
+  test("a repartition that becomes the shuffle of a join runs once, and planning ends") {
+    withConf(Seq(Threshold -> "-1", AdaptiveThreshold -> "-1"): _*) {
+      for (
+        hint <-
+          Seq("REPARTITION(1)", "REPARTITION(2)", "REPARTITION(2, dk)", "REPARTITION(dk)", "REPARTITION(1), COALESCE(1)", "REBALANCE(dk)");
+        query <- Seq(
+          s"SELECT * FROM fact JOIN (SELECT /*+ $hint */ * FROM dim) d ON k = dk",
+          s"SELECT * FROM (SELECT /*+ $hint */ k AS dk, v FROM fact) f JOIN dim d USING (dk) JOIN other ON v = ov",
+          s"SELECT * FROM fact LEFT SEMI JOIN (SELECT /*+ $hint */ * FROM dim) d ON k = dk"
+        )
+      ) failAfter(Span(60, Seconds)) {
+        val result = sameRows(spark.sql(query))
+        assert(filtered(result).nonEmpty, query)
+        assert(shuffles(result.plan) == shuffles(planWithoutPlugin(spark.sql(query))), query)
+      }
+    }
+  }
+
   test("a small broadcast that reports 64 MB is judged by its rows") {
     withConf(Broadcasts: _*) {
       val result = sameRows(simple)
