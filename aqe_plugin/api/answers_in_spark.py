@@ -34,7 +34,7 @@ SELECT DISTINCT said FROM (
     files_chosen, ' of ', files, ' files read') AS said FROM aqe_limits() WHERE applied
   UNION ALL
   SELECT execution_id, concat('scan of ', `table`, ': ', predicate) FROM aqe_predicates() WHERE applied
-) WHERE execution_id > :before AND said IS NOT NULL ORDER BY said
+) WHERE execution_id > {before} AND said IS NOT NULL ORDER BY said
 """
 _LATEST = """
 SELECT coalesce(max(id), -1) AS latest FROM
@@ -97,7 +97,7 @@ class AnswersInSpark:
 
     def applied(self) -> tuple[str, ...]:
         """In words, the limits and inferred predicates that have been applied in the application since the start."""
-        return tuple(row.said for row in self._spark.sql(_APPLIED, {"before": self._before}).collect())
+        return tuple(row.said for row in self._spark.sql(_APPLIED.format(before=self._before)).collect())
 
     def plan(self, side: Side) -> str:
         """The plans of the latest digest: in a classic session with what ran, in Spark Connect before it runs."""

@@ -20,9 +20,10 @@ Row = Mapping[str, Any]
 
 _ALONE = {"isBesideOthers": False}
 _DESCRIPTION = "spark.job.description"
+# Without parameters of SQL, which Delta's parser loses.
 _ROWS = (
     "SELECT execution_id, mode, arm, query_status, query_millis, query_rule_millis, query_errors, events "
-    "FROM aqe_decisions() WHERE exists(job_tags, one -> contains(one, :tag))"
+    "FROM aqe_decisions() WHERE exists(job_tags, one -> contains(one, '{tag}'))"
 )
 
 
@@ -71,7 +72,7 @@ def decided_under(spark: SparkSession, tag: str) -> tuple[QueryStory, ...]:
     """What was decided for the queries with this tag."""
     # Returns once every query that has ended is recorded.
     spark.sql("SELECT count(*) FROM aqe_metrics()").collect()
-    return stories_of([row.asDict() for row in spark.sql(_ROWS, {"tag": tag}).collect()])
+    return stories_of([row.asDict() for row in spark.sql(_ROWS.format(tag=tag)).collect()])
 
 
 def stories_of(rows: Sequence[Row]) -> tuple[QueryStory, ...]:

@@ -21,7 +21,8 @@ private[aqeplugin] object RepeatedShuffles {
       }
 
   private def isOne(plan: SparkPlan): Boolean = plan match {
-    case shuffle: ShuffleExchangeLike if shuffle.shuffleOrigin != ENSURE_REQUIREMENTS => shuffle.child match {
+    case shuffle: ShuffleExchangeLike if shuffle.shuffleOrigin != ENSURE_REQUIREMENTS =>
+      shuffle.child match {
         case stage: ShuffleQueryStageExec => stage.outputPartitioning == shuffle.outputPartitioning
         case _                            => false
       }

@@ -81,18 +81,24 @@ private[storage] object IcebergKeyTest {
   *   of a bound; none if it is not known
   * @param far
   *   where conditions no longer begin or end
+  * @param mayOverflow
+  *   whether rows at the ends of the type may be in any partition
   */
 private[storage] final case class IcebergWholes(
     value: Long => Option[AnyRef],
     code: ByteBuffer => Option[Long],
     areTimes: Boolean,
-    far: Long
+    far: Long,
+    mayOverflow: Boolean = false
 ) {
 
   /** The least value of a range of keys; none if the range is open there, or so far off that transforms of partitions overflow: `truncate` at the lower
     * end of a type, `hours` at both.
     */
   def least(code: Long): Option[AnyRef] = Some(code).filter(_ > -far).flatMap(value)
+
+  /** The same for partitions by a transform that overflows, of a column that may have been of fewer bits when rows were written. */
+  def overflowing: IcebergWholes = copy(far = if (areTimes) far else IcebergWholes.FarOfInts, mayOverflow = true)
 
   /** Likewise the greatest. */
   def greatest(code: Long): Option[AnyRef] = Some(code).filter(_ < IcebergWholes.FarOfLongs).flatMap(value)

@@ -116,7 +116,7 @@ private[storage] object IcebergKeys extends KeyedFormat {
       val listed = all.filter(_.size <= MostListed).map(_.flatMap(kind.value)).filter(_.nonEmpty).map(on.isIn)
       val pushed = Option.when(pays && read.isNamedAlike(field) && !IcebergColumns.hasDefault(field))(listed.orElse(inRanges(
         on,
-        kind,
+        read.asOfPartitions(field, kind),
         keys.built.ranges
       ))).flatten
       val known = keys.built.values.getOrElse(keys.built.ranges.flatMap { case (low, high) => Seq(low, high) })
@@ -137,7 +137,8 @@ private[storage] object IcebergKeys extends KeyedFormat {
   private def inRanges(on: IcebergConditions, kind: IcebergWholes, ranges: Seq[(Long, Long)]): Option[AnyRef] = {
     val all = if (kind.areTimes) ranges ++ ranges.flatMap(ImportedMillis.ofRange) else ranges
     val each = all.map { case (low, high) =>
-      (kind.least(low).map(on.isAtLeast) ++ kind.greatest(high).map(on.isAtMost)).reduceOption(on.and)
+      val (from, upTo) = (kind.least(low).map(on.isAtLeast), kind.greatest(high).map(on.isAtMost))
+      if (kind.mayOverflow && (from.isEmpty || upTo.isEmpty)) None else (from ++ upTo).reduceOption(on.and)
     }
     if (each.forall(_.isDefined)) each.flatten.reduceOption(on.or) else None
   }

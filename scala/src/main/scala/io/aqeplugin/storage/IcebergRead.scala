@@ -61,6 +61,19 @@ private[storage] final class IcebergRead private (
     Seq(publicly(table, "Table", "schema"), written)
       .forall(IcebergColumns.meant(_, IcebergColumns.nameOf(field)).map(IcebergColumns.idOf).contains(IcebergColumns.idOf(field)))
 
+  /** A type of the field, for conditions that partitions are chosen by. */
+  def asOfPartitions(field: AnyRef, kind: IcebergWholes): IcebergWholes = {
+    val specs = publicly(table, "Table", "specs") match {
+      case known: JavaMap[_, _] => known.values.asScala.toSeq.collect { case spec: AnyRef => spec }
+      case _                    => Nil
+    }
+    val parts = specs.flatMap(spec => IcebergRead.objects(IcebergMembers.of(spec, "fields")))
+      .filter(part => IcebergMembers.of(part, "sourceId") == IcebergColumns.idOf(field))
+    val overflows =
+      parts.map(part => IcebergMembers.of(part, "transform").toString).exists(name => name.startsWith("truncate") || name == "hour")
+    if (overflows) kind.overflowing else kind
+  }
+
   /** The schema of the snapshot. */
   private def written: AnyRef = {
     val known = (publicly(snapshot, "Snapshot", "schemaId"), publicly(table, "Table", "schemas")) match {

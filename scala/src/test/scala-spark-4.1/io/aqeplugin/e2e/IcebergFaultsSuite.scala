@@ -44,6 +44,29 @@ class IcebergFaultsSuite extends AnyFunSuite with TableFormats {
     }
   }
 
+  test("rows at the ends of a type, whose partitions have overflowed, are found by ranges") {
+    val types = Seq(
+      ("int", "truncate(5, k)", "CAST(-2147483648 AS int)", "CAST(id AS int)", "2147480000L"),
+      ("bigint", "truncate(5, k)", "-9223372036854775808L", "id", "9223372036854770000L"),
+      ("timestamp", "hours(k)", "timestamp_micros(-9223372036854775808L)", "timestamp_micros(id * 1000000)", "9000000000000L")
+    )
+    for (((name, transform, least, value, far), i) <- types.zipWithIndex) {
+      // Values far beyond the range make it worth a condition.
+      made(
+        s"CREATE TABLE ice.db.ends$i (k $name, v bigint) USING iceberg PARTITIONED BY ($transform)",
+        s"INSERT INTO ice.db.ends$i SELECT $least, -1L UNION ALL SELECT $value, id FROM (SELECT id * 20 AS id FROM range(100) UNION ALL SELECT $far)"
+      )
+      table(s"ends_keys$i", s"SELECT $value AS hi, $least AS lo FROM (SELECT 100L AS id)")
+      withConf(Broadcast) {
+        for (condition <- Seq("t.k <= s.hi", "t.k BETWEEN s.lo AND s.hi"))
+          assert(
+            sameRows(spark.sql(s"SELECT count(*), min(t.v) FROM ice.db.ends$i t JOIN ends_keys$i s ON $condition")).rows == Seq("[7, -1]"),
+            name
+          )
+      }
+    }
+  }
+
   test("milliseconds of files that were imported, whose bounds Iceberg takes for microseconds") {
     val at = "TIMESTAMP'2024-01-01 00:00:00.123' + make_interval(0, 0, 0, CAST(id AS int))"
     val path = folder.resolve("millis").toString

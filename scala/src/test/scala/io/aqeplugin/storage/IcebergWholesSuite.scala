@@ -18,6 +18,7 @@ class IcebergWholesSuite extends AnyFunSuite {
     assert(longs.least(Long.MinValue).isEmpty && longs.least(Long.MinValue + 1).isEmpty && longs.least(-5L).contains(-5L))
     assert(longs.greatest(Long.MaxValue).isEmpty && longs.greatest(Long.MaxValue - 1).isEmpty && longs.greatest(5L).contains(5L))
     val ints = wholes("int", IntegerType)
+    assert(longs.overflowing.least(Int.MinValue + 1L).isEmpty && longs.overflowing.mayOverflow && !longs.mayOverflow)
     assert(ints.least(Int.MinValue + 1L).isEmpty && ints.greatest(Int.MaxValue.toLong).contains(Int.MaxValue))
   }
 
