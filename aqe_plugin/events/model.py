@@ -199,6 +199,7 @@ class ProbeFacts:
         before_exchange: the keys reach no scan that could be filtered, but inputs of exchanges.
         sample: of a large scan, if it is the only one and each build key is known.
         keyless: of the only scan, likewise, if bounds of its files tell of any.
+        changed: whether a command changes the table.
     """
 
     rows: int
@@ -217,6 +218,7 @@ class ProbeFacts:
     before_exchange: bool | None = None
     sample: SampledKeys | None = None
     keyless: KeylessFiles | None = None
+    changed: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
