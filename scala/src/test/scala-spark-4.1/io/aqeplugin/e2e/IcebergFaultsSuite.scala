@@ -1,11 +1,5 @@
 package io.aqeplugin.e2e
 
-import org.apache.iceberg.Schema
-import org.apache.iceberg.data.{GenericRecord, Record}
-import org.apache.iceberg.data.parquet.GenericParquetWriter
-import org.apache.iceberg.deletes.EqualityDeleteWriter
-import org.apache.iceberg.parquet.Parquet
-import org.apache.iceberg.spark.Spark3Util
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -100,16 +94,7 @@ class IcebergFaultsSuite extends AnyFunSuite with TableFormats {
       "CREATE TABLE ice.db.typed USING iceberg TBLPROPERTIES ('format-version' = '2') AS " +
         "SELECT id AS k, IF(id = 3, 'three', string(id)) AS word FROM range(0, 1000, 1, 1)"
     )
-    val changed = Spark3Util.loadIcebergTable(spark, "ice.db.typed")
-    val schema = changed.schema.select("k")
-    val writer: EqualityDeleteWriter[Record] = Parquet.writeDeletes(changed.io.newOutputFile(s"${changed.location}/data/deletes.parquet"))
-      .forTable(changed).withSpec(changed.spec).rowSchema(schema).equalityFieldIds(schema.columns.get(0).fieldId)
-      .createWriterFunc((of: Schema, message) => GenericParquetWriter.create(of, message)).buildEqualityWriter[Record]()
-    val record = GenericRecord.create(schema)
-    record.set(0, 3L)
-    writer.write(record)
-    writer.close()
-    changed.newRowDelta().addDeletes(writer.toDeleteFile).commit()
+    deletedByValue("typed", "k", 3L)
     table("sevens", "SELECT id * 100 + 7 AS k FROM range(10)")
     withConf("spark.sql.ansi.enabled" -> "true") {
       val ran =

@@ -1,11 +1,6 @@
 package io.aqeplugin.e2e
 
-import org.apache.iceberg.Schema
-import org.apache.iceberg.data.{GenericRecord, Record}
-import org.apache.iceberg.data.parquet.GenericParquetWriter
-import org.apache.iceberg.deletes.EqualityDeleteWriter
 import org.apache.iceberg.expressions.Expressions
-import org.apache.iceberg.parquet.Parquet
 import org.apache.iceberg.spark.Spark3Util
 import org.apache.iceberg.types.Types
 import org.apache.spark.sql.execution.{ColumnarToRowExec, SQLExecution}
@@ -249,18 +244,7 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
     for (deleted <- Seq("k", "v")) {
       val name = s"by_value_$deleted"
       iceberg(name, "id AS k, 999 - id AS v", ", 'format-version' = '2'")
-      val changed = Spark3Util.loadIcebergTable(spark, s"ice.db.$name")
-      val schema = changed.schema.select(deleted)
-      val writer: EqualityDeleteWriter[Record] = Parquet.writeDeletes(changed.io.newOutputFile(s"${changed.location}/data/deletes.parquet"))
-        .forTable(changed).withSpec(changed.spec).rowSchema(schema).equalityFieldIds(schema.columns.get(0).fieldId)
-        .createWriterFunc((of: Schema, message) => GenericParquetWriter.create(of, message)).buildEqualityWriter[Record]()
-      Seq(7L, 300L, 501L, 992L).foreach { value =>
-        val record = GenericRecord.create(schema)
-        record.set(0, value)
-        writer.write(record)
-      }
-      writer.close()
-      changed.newRowDelta().addDeletes(writer.toDeleteFile).commit()
+      deletedByValue(name, deleted, 7L, 300L, 501L, 992L)
       val ran = sameRows(spark.sql(joined(name)))
       // 7 and 501 are keys, and 7 is the value of the key 992, which is none; that of the key 7 is 992, and of 498 501.
       assert(ran.rows.head.startsWith(if (deleted == "k") "[2, " else "[3, ") && scanned(ran, name) < 300)

@@ -2,7 +2,13 @@ package io.aqeplugin.e2e
 
 import java.util.concurrent.atomic.AtomicInteger
 
+import org.apache.iceberg.Schema
+import org.apache.iceberg.data.{GenericRecord, Record}
+import org.apache.iceberg.data.parquet.GenericParquetWriter
+import org.apache.iceberg.deletes.EqualityDeleteWriter
 import org.apache.iceberg.metrics.{MetricsReport, MetricsReporter, ScanReport}
+import org.apache.iceberg.parquet.Parquet
+import org.apache.iceberg.spark.Spark3Util
 import org.scalatest.Suite
 
 /** A session with Delta as its own catalog and Iceberg as the catalog `ice`. */
@@ -32,6 +38,22 @@ trait TableFormats extends ReadMeter { this: Suite =>
     withConf("spark.aqePlugin.mode" -> "off")(statements.foreach { text =>
       val _ = spark.sql(text)
     })
+
+  /** Deletes the rows of an Iceberg table with these values by a file that names the values, as streams write them. */
+  protected def deletedByValue(table: String, column: String, values: Long*): Unit = {
+    val changed = Spark3Util.loadIcebergTable(spark, s"ice.db.$table")
+    val schema = changed.schema.select(column)
+    val writer: EqualityDeleteWriter[Record] = Parquet.writeDeletes(changed.io.newOutputFile(s"${changed.location}/data/deletes.parquet"))
+      .forTable(changed).withSpec(changed.spec).rowSchema(schema).equalityFieldIds(schema.columns.get(0).fieldId)
+      .createWriterFunc((of: Schema, message) => GenericParquetWriter.create(of, message)).buildEqualityWriter[Record]()
+    values.foreach { value =>
+      val record = GenericRecord.create(schema)
+      record.set(0, value)
+      writer.write(record)
+    }
+    writer.close()
+    changed.newRowDelta().addDeletes(writer.toDeleteFile).commit()
+  }
 }
 
 /** Counts how often Iceberg plans the files of a scan, which reads the manifests of the table. */
