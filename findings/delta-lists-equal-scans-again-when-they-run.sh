@@ -4,8 +4,8 @@
 # Delta 4.4.0 with Spark 4.1.3. PrepareDeltaScan keeps what it has selected for a scan and gives it to every equal scan of the query, whose
 # columns have other ids. When the second scan runs, it compares its conditions with the prepared ones, ids included, takes them for new
 # ones, and reads the log once more by a job, amid the tasks of the query; on a busy cluster it waits for a slot. Two scans that differ, in
-# a condition that selects the same files, are both selected while planning. An expert expects the equal ones to be the cheaper: the code
-# says that it saves the second selection. A CTE that is used twice is such a pair, and so is a self-join.
+# a condition that selects the same files, are both selected while planning. An expert expects the equal ones to be the cheaper, as the
+# second selection is saved while planning.
 #
 # Output seen:
 # 4.1.3 equal: planning 1 running 1, different: planning 2 running 0

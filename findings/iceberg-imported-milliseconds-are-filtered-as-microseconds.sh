@@ -5,7 +5,7 @@
 # `add_files` takes such a file as it is: a query without a condition gives the right times. But the bounds that are kept for the file,
 # and those of its row groups, are the milliseconds, which conditions take for microseconds: the file seems to be of January 1970, and a
 # condition that its rows fulfil leaves it out. min(at), which Iceberg answers from the bounds, is of that month, too. An expert expects either no bounds for a unit that is not Iceberg's own, or bounds in the
-# unit of the type, since the specification has timestamps in microseconds alone. Whoever leaves out files by the bounds in manifests has
+# unit of the type. Whoever leaves out files by the bounds in manifests has
 # to take both units into account.
 #
 # Output seen:

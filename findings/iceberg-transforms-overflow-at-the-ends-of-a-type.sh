@@ -4,7 +4,7 @@
 # Iceberg 1.12.0 with Spark 4.1.3. Conditions are projected onto partitions by the transform of their constant. The truncation of the least
 # number underflows to one near the greatest, and hours are cut to 32 bits, which changes the sign of those at both ends; so all partitions
 # are left out, without an error. The same condition over a table without partitions, or with a width that is a power of two, finds all rows.
-# Conditions like this come from tools that state an open range by the ends of its type. An expert expects a condition that is true of every
+# An expert expects a condition that is true of every
 # value to leave out nothing.
 #
 # Output seen:

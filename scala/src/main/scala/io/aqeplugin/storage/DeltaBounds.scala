@@ -73,7 +73,7 @@ private[storage] object DeltaBounds {
     else Option(known.get(snapshot)).flatMap(_.get(question)).orElse(begun).map(_.orWhenLate(Map.empty))
   }
 
-  /** The driver keeps the bounds of so many files, some 40 MB for each column. */
+  /** The driver keeps the bounds of so many files, 200 bytes each by estimate. */
   private val MaxFiles = 200000L
 
   private def note(snapshot: AnyRef)(change: Map[(String, DataType), Reading] => Map[(String, DataType), Reading]): Unit = {

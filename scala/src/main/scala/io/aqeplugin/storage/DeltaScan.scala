@@ -118,7 +118,7 @@ object DeltaScan {
 
   /** The files that the scan reads, as Spark lists them. Delta has listed those of equal scans of a query once, under the attributes of one of them, and
     * takes the conditions of the others for new ones, which costs a job for each; but not if they ask with the attributes of the first. That a column is
-    * not null, which Spark may know later, is worth no job: hardly a file has nulls alone.
+    * not null, which Spark may know later, is worth no job: without it, files of nulls alone are read too.
     */
   def partitions(scan: FileSourceScanExec): Vector[PartitionDirectory] = {
     val ofPartitions = scan.partitionFilters.filterNot(Conjuncts.isKnownLater)

@@ -79,8 +79,10 @@ private[storage] object IcebergKeyTest {
   *   of a code, as Iceberg's conditions take it; none if the type has no such value
   * @param code
   *   of a bound; none if it is not known
+  * @param areTimes
+  *   whether imported files may have milliseconds in their place ([[ImportedMillis]])
   * @param far
-  *   where conditions no longer begin or end
+  *   below its negative, conditions no longer begin
   * @param mayOverflow
   *   whether rows at the ends of the type may be in any partition
   */
@@ -97,11 +99,11 @@ private[storage] final case class IcebergWholes(
     */
   def least(code: Long): Option[AnyRef] = Some(code).filter(_ > -far).flatMap(value)
 
-  /** The same for partitions by a transform that overflows, of a column that may have been of fewer bits when rows were written. */
-  def overflowing: IcebergWholes = copy(far = if (areTimes) far else IcebergWholes.FarOfInts, mayOverflow = true)
-
   /** Likewise the greatest. */
   def greatest(code: Long): Option[AnyRef] = Some(code).filter(_ < IcebergWholes.FarOfLongs).flatMap(value)
+
+  /** The same for partitions by a transform that overflows, of a column that may have been of fewer bits when rows were written. */
+  def overflowing: IcebergWholes = copy(far = if (areTimes) far else IcebergWholes.FarOfInts, mayOverflow = true)
 }
 
 private[storage] object IcebergWholes {

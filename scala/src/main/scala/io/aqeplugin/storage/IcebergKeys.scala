@@ -101,7 +101,7 @@ private[storage] object IcebergKeys extends KeyedFormat {
       listed = Option.when(texts.size <= MostListed)(on.isIn(texts.map(_.toString)))
     } yield {
       val told =
-        listed.getOrElse(on.isThere(digest(texts.flatMap(text => Seq(bytesOf(text.numBytes.toLong), text.getBytes))).array.mkString))
+        listed.getOrElse(on.isThere(digest(texts.flatMap(text => Seq(bytesOf(text.numBytes.toLong), text.getBytes))).array.mkString(" ")))
       Search(read.testOf(field).ofTexts(texts), None, told)
     }
 
@@ -119,9 +119,11 @@ private[storage] object IcebergKeys extends KeyedFormat {
         read.asOfPartitions(field, kind),
         keys.built.ranges
       ))).flatten
-      val known = keys.built.values.getOrElse(keys.built.ranges.flatMap { case (low, high) => Seq(low, high) })
-      val token = digest(known.map(bytesOf))
-      val told = listed.getOrElse(on.and(on.isThere(Integer.valueOf(token.getInt)), on.isThere(Integer.valueOf(token.getInt))))
+      def known = keys.built.values.getOrElse(keys.built.ranges.flatMap { case (low, high) => Seq(low, high) })
+      val told = listed.getOrElse {
+        val token = digest(known.map(bytesOf))
+        on.and(on.isThere(Integer.valueOf(token.getInt)), on.isThere(Integer.valueOf(token.getInt)))
+      }
       Search(read.testOf(field).ofWholes(kind, keys.built), pushed, told)
     }
 
