@@ -102,7 +102,7 @@ def _write_tables(spark: SparkSession, folder: str, sizes: Sizes, say: Callable[
     for table in tables(sizes):
         say(f"Writing the table {table.name}, {table.rows:,} rows ...")
         path = f"{folder}/{table.name}"
-        source = spark.range(0, table.rows, 1, 2 * sizes.partitions)
+        source = spark.range(0, table.rows, 1, table.files or 2 * sizes.partitions)
         source.selectExpr(*table.columns).write.mode("overwrite").parquet(path)
         view = spark.read.parquet(path)
         view.createOrReplaceTempView(_view(table.name))

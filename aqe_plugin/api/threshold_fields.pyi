@@ -52,6 +52,7 @@ class ThresholdChanges(TypedDict, total=False):
     cost_filter_miss_nanos_per_row: float | str
     cost_row_pipeline_nanos_per_row: float | str
     cost_scan_nanos_per_byte: float | str
+    cost_file_open_nanos: float | str
     cost_job_launch_nanos: float | str
     cost_look_nanos_per_join: float | str
     cost_engine_ratio: float | str
@@ -104,6 +105,7 @@ class ThresholdFields:
     cost_filter_miss_nanos_per_row: Threshold[float]
     cost_row_pipeline_nanos_per_row: Threshold[float]
     cost_scan_nanos_per_byte: Threshold[float]
+    cost_file_open_nanos: Threshold[float]
     cost_job_launch_nanos: Threshold[float]
     cost_look_nanos_per_join: Threshold[float]
     cost_engine_ratio: Threshold[float]

@@ -179,20 +179,23 @@ class KeylessFiles:
 
     Attributes:
         bytes: what the scan reads of them; ``share`` is their part of all that it reads.
+        files: their number; absent in old logs, and where the number of all is not known.
     """
 
     bytes: int
     share: float
+    files: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeFacts:
-    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the last nine.
+    """The probe side, estimated before it runs; negative ``scan_rows`` are not known; old logs lack the last ten.
 
     Attributes:
         rows_source: the least sure of what ``rows`` was taken from.
         scan_rows_source: the same of ``scan_rows``.
         prunable_bytes: bytes of files that a filter can leave out, because a key is a partition column.
+        prunable_files: their number, where it is known.
         other_uses_pass_rate: share of the rows that must pass for other uses of a shared scan.
         path: the operators between the scans and the join, without its own shuffle and sort.
         scan_rows_before: ``scan_rows`` without the filters of other joins, if these are counted in.
@@ -212,6 +215,7 @@ class ProbeFacts:
     rows_source: str | None = None
     scan_rows_source: str | None = None
     prunable_bytes: int | None = None
+    prunable_files: int | None = None
     other_uses_pass_rate: float | None = None
     path: tuple[PathStep, ...] | None = None
     scan_rows_before: int | None = None
@@ -268,7 +272,10 @@ class WaitDecision:
 
 @dataclass(frozen=True, slots=True)
 class LookFacts:
-    """What a plan reads whose joins were not looked at; in ``joined_``, rows count once for every join they pass."""
+    """What a plan reads whose joins were not looked at; in ``joined_``, rows count once for every join they pass.
+
+    ``files`` are those beyond the first of each table.
+    """
 
     joins: int
     rows: int
@@ -276,6 +283,7 @@ class LookFacts:
     joined_rows: int
     joined_bytes: int
     slots: int
+    files: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,8 @@ def alone(thresholds: Mapping[str, float], group: Group) -> dict[str, float]:
     """Thresholds under which a price consists of the contribution of ``group``: every other coefficient is 0."""
     zero = {key: 0.0 for other in COEFFICIENTS for key in other.keys if other is not group}
     ratios = {key: thresholds[key] for key in _ENGINE_RATIOS if key in thresholds}
-    return {"cost.scanNanosPerByte": 0.0, **zero, **{key: thresholds[key] for key in group.keys}, **ratios, **ALL_OPEN}
+    reading = {"cost.scanNanosPerByte": 0.0, "cost.fileOpenNanos": 0.0}
+    return {**reading, **zero, **{key: thresholds[key] for key in group.keys}, **ratios, **ALL_OPEN}
 
 
 def written(key: str, value: float) -> str:

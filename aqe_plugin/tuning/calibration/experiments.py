@@ -14,6 +14,7 @@ _SHUFFLE_ROW = "cost.shuffleNanosPerRow"
 _SHUFFLE_BYTE = "cost.shuffleNanosPerByte"
 _SORT = "cost.sortNanosPerComparison"
 _SCAN_BYTE = "cost.scanNanosPerByte"
+_FILE_OPEN = "cost.fileOpenNanos"
 
 
 def _multiplied() -> dict[str, tuple[str, ...]]:
@@ -57,6 +58,8 @@ _ALL_OPTIONS = (PLAIN, FILTERED, HASHED, BROADCAST, "broadcast+filter")
 
 _PROBE_ROWS_PER_KEY = 4
 _NOTE_BYTES = 64
+_PIECES_PER_SLOT = 64
+_ROWS_PER_PIECE = 1000
 # Of a row of two numbers in a shuffle: the bits of its nulls and 8 bytes a column; a string adds its length.
 _NARROW_BYTES = 24
 _WIDE_BYTES = _NARROW_BYTES + _NOTE_BYTES
@@ -82,17 +85,23 @@ class Sizes:
         return max(1, self.probe_rows // _PROBE_ROWS_PER_KEY)
 
     @property
+    def pieces(self) -> int:
+        """Files of the table that has many."""
+        return _PIECES_PER_SLOT * self.slots
+
+    @property
     def half(self) -> int:
         return max(1, self.probe_rows // 2)
 
 
 @dataclass(frozen=True, slots=True)
 class MadeTable:
-    """A table computed from row numbers; ``columns`` are SQL over ``id``."""
+    """A table computed from row numbers; ``columns`` are SQL over ``id``, and ``files`` as many as are needed if 0."""
 
     name: str
     rows: int
     columns: tuple[str, ...]
+    files: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +150,8 @@ def tables(sizes: Sizes) -> tuple[MadeTable, ...]:
         MadeTable("half", sizes.half, probe),
         MadeTable("wide", sizes.half, (*probe, f"{note} AS note")),
         MadeTable("build", sizes.keys, build),
+        MadeTable("whole", sizes.pieces * _ROWS_PER_PIECE, ("id AS k",), files=sizes.slots),
+        MadeTable("pieces", sizes.pieces * _ROWS_PER_PIECE, ("id AS k",), files=sizes.pieces),
     )
 
 
@@ -200,6 +211,17 @@ def scans_and_shuffles(sizes: Sizes, bytes_of: Mapping[str, int]) -> Iterator[Ex
                 "wide",
                 "SELECT count(k), count(k2), count(k3), max(v), count(note) FROM {wide}",
                 work={_SCAN_BYTE: max(0, bytes_of["wide"] - bytes_of["half"]) / sizes.slots},
+            ),
+        ),
+    )
+    yield Experiment(
+        "files",
+        (
+            Arm("few", "SELECT count(k) FROM {whole}"),
+            Arm(
+                "many",
+                "SELECT count(k) FROM {pieces}",
+                work={_FILE_OPEN: (sizes.pieces - sizes.slots) / sizes.slots},
             ),
         ),
     )

@@ -210,6 +210,7 @@ def test_parameters_of_filters_memory_limits_and_waits_are_not_tuned() -> None:
         - {
             "cost.tieRatio",
             "cost.scanNanosPerByte",
+            "cost.fileOpenNanos",
             "cost.engineRatio",
             "cost.engineFilterRatio",
             "cost.lookNanosPerJoin",

@@ -53,7 +53,7 @@ object AqeConf {
     "Maximum number of filters on one scan; those with the lowest estimated pass rates are kept."
   )
   val FilterMinProbeRows: ConfEntry[Long] = whole("filter.minProbeRows", "rows", 20000, 0, 1000000000000L)(
-    "No filter is built when the scans that it would check are estimated to produce fewer rows."
+    "No filter is built when the scans that it would check are estimated to produce fewer rows, unless it leaves out files."
   )
   val FilterCompositeFactor: ConfEntry[Double] = number("filter.compositeFactor", "ratio", 2.0, 1.0, 1000.0)(
     "A key of several columns is assumed to be nearly unique on the build side: its pass rate is at most distinct build keys / probe rows times this factor."
@@ -159,6 +159,9 @@ object AqeConf {
   )
   val CostScanNanosPerByte: ConfEntry[Double] = nanos("cost.scanNanosPerByte", 5.0, "nanos/byte")(
     "Reading, decompressing and decoding one byte of a file."
+  )
+  val CostFileOpenNanos: ConfEntry[Double] = number("cost.fileOpenNanos", "nanos", 5e6, 0.0, 1e12)(
+    "Time that a task takes to open one file and to close it, whatever it reads of it: footers, readers, a request to the store."
   )
   val CostJobLaunchNanos: ConfEntry[Double] = number("cost.jobLaunchNanos", "nanos", 25e6, 0.0, 1e12)(
     "Time to launch a job or stage and to return its result. A method in place of a broadcast of Spark's must save more."

@@ -14,10 +14,11 @@ final case class CostTerm(
   *
   * With `b` build rows of `m` bytes in memory, `s` rows out of the probe side's scans, of which `r` reach the join in rows of `w` bytes over `x`
   * shuffles, `y` of which are below another join or an aggregate, `v` bytes of partitions that a filter can leave out, `u` bytes of files
-  * without a key, which are the share `f` of the scan (both 0 where unknown), `n` slots, `e` executors, pass rate `p` (1 without a filter), and
+  * without a key, which are the share `f` of the scan (all 0 where unknown), `n` slots, `e` executors, pass rate `p` (1 without a filter), and
   * coefficients named as their conf keys below `spark.aqePlugin.cost.`:
   * {{{
   * scan              (v p + u) scanNanosPerByte / n                                  no u with a filter
+  * open              (files of v p + files of u) fileOpenNanos / n                   likewise
   * pipeline          s p rowPipelineNanosPerRow / n                                  none for a filter in front of an exchange
   * shuffle           (x - y) r p (w shuffleNanosPerByte + shuffleNanosPerRow) / n
   * shuffle launch    x jobLaunchNanos                                                each shuffle is a stage of its own
@@ -127,7 +128,8 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, li
     val unreduced = if (option.withFilter || !mayFilter) Nil else path.unreducedTerms(passRate)
     val ofFilter = if (option.withFilter) filterTerms else Nil
     Seq(
-      scan(option, passing) +: reachJoin(option, passing),
+      scan(option, passing),
+      reachJoin(option, passing),
       unreduced,
       left,
       buildShuffle(option.method),
@@ -144,9 +146,14 @@ final class CostModel(facts: JoinFacts, passRate: Double, filter: FilterSize, li
 
   private def isNewBroadcast(option: JoinOption): Boolean = option.method == Method.Broadcast && !facts.build.alreadyBroadcast
 
-  private def scan(option: JoinOption, passing: Double): CostTerm = {
-    val keyless = if (option.withFilter) 0.0 else facts.probe.keyless.fold(0.0)(files => atLeastZero(files.bytes))
-    CostTerm("scan", (atLeastZero(facts.probe.prunableBytes) * passing + keyless) * thresholds(CostScanNanosPerByte) / slots)
+  private def scan(option: JoinOption, passing: Double): Seq[CostTerm] = {
+    val keyless = if (option.withFilter) None else facts.probe.keyless
+    def read(prunable: Long, ofKeyless: KeylessFiles => Long, price: Double): Double =
+      (atLeastZero(prunable) * passing + keyless.fold(0.0)(files => atLeastZero(ofKeyless(files)))) * price / slots
+    Seq(
+      CostTerm("scan", read(facts.probe.prunableBytes, _.bytes, thresholds(CostScanNanosPerByte))),
+      CostTerm("open", read(facts.probe.prunableFiles, _.files, thresholds(CostFileOpenNanos)))
+    )
   }
 
   private def reachJoin(option: JoinOption, passing: Double): Seq[CostTerm] = Seq(

@@ -20,7 +20,9 @@ object FilterChoice {
     if (facts.build.rows < 0 || facts.probe.scanRows < 0) Some(Reason(ReasonCode.FactsMissing))
     else {
       val (rows, fewest) = (facts.probe.scanRows.toDouble, thresholds(FilterMinProbeRows).toDouble)
-      Reason.below(ReasonCode.TooFewRows, rows, fewest, "rows", FilterMinProbeRows.key)
+      // Files may take longer to open than their rows to read.
+      val opens = facts.probe.prunableFiles > 1 || facts.probe.keyless.exists(_.files > 0)
+      Reason.below(ReasonCode.TooFewRows, rows, fewest, "rows", FilterMinProbeRows.key).filterNot(_ => opens)
         .orElse(Reason.above(ReasonCode.PassRateTooHigh, passRate, thresholds(FilterMaxPassRate), "ratio", FilterMaxPassRate.key))
     }
 }

@@ -135,6 +135,7 @@ final case class ProbeFacts(
       unit = "bytes",
       optional = true
     ) prunableBytes: Long = 0,
+    @Told(doc = "files of these bytes; 0 where their number is not known", unit = "files", optional = true) prunableFiles: Long = 0,
     @Told(
       doc = "share of the scans' rows that must pass for other uses of a shared scan; 0 unless the filter is part of a union",
       unit = "ratio",
@@ -202,7 +203,8 @@ final case class ProbeFacts(
         rows = ProbeFacts.times(rows, by),
         scanRows = ProbeFacts.times(scanRows, by),
         prunableBytes = ProbeFacts.times(prunableBytes, by),
-        keyless = keyless.map(files => files.copy(bytes = ProbeFacts.times(files.bytes, by))),
+        prunableFiles = ProbeFacts.times(prunableFiles, by),
+        keyless = keyless.map(those => those.copy(bytes = ProbeFacts.times(those.bytes, by), files = ProbeFacts.times(those.files, by))),
         scanRowsBefore = scanRowsBefore.map(ProbeFacts.times(_, by)),
         path = path.map(step => step.withRows(ProbeFacts.times(step.rows, by)))
       )
@@ -222,7 +224,8 @@ object ProbeFacts {
 @Told(doc = "files of the probe side's scan that hold no build key, as estimated by the bounds of some files")
 final case class KeylessFiles(
     @Told(doc = "bytes that the scan reads of them", unit = "bytes") bytes: Long,
-    @Told(doc = "their share of all bytes that the scan reads", unit = "ratio") share: Double
+    @Told(doc = "their share of all bytes that the scan reads", unit = "ratio") share: Double,
+    @Told(doc = "their number, if that of the scan's files is known", unit = "files", optional = true) files: Long = 0
 )
 
 /** The size of the cluster that the query runs on. */

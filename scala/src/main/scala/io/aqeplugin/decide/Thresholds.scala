@@ -59,7 +59,8 @@ object Thresholds {
       CostHashBuildNanosPerRow,
       CostHashProbeNanosPerRow,
       CostRowPipelineNanosPerRow,
-      CostScanNanosPerByte
+      CostScanNanosPerByte,
+      CostFileOpenNanos
     )
     Seq(CostEngineRatio -> operators, CostEngineFilterRatio -> Seq(CostFilterBuildNanosPerRow, CostFilterCheckNanosPerRow))
   }

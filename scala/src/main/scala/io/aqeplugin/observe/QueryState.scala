@@ -6,9 +6,8 @@ import java.util.concurrent.atomic.{AtomicBoolean, AtomicReference, LongAdder}
 import scala.annotation.tailrec
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.catalyst.expressions.{ExprId, Expression}
+import org.apache.spark.sql.catalyst.expressions.ExprId
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.datasources.FileIndex
 
 import io.aqeplugin.conf.{ConfError, Mode, TrialArm}
 import io.aqeplugin.decide._
@@ -159,9 +158,6 @@ final class QueryState(val executionId: Long) {
 
   /** The values that a scan's partition column has, found once by `read`: a catalog may have to list all partitions. */
   def partitionRange(column: ExprId)(read: => Option[(Long, Long)]): Option[(Long, Long)] = once(column)(read)
-
-  /** The bytes that these conditions select of an index, added up once by `read`. */
-  def bytesRead(index: FileIndex, conditions: Seq[Expression])(read: => Option[Long]): Option[Long] = once((Same(index), conditions))(read)
 
   /** New decisions to report, whose filters now have their scans; each is returned once. */
   def reportDecided(): Seq[JoinDecision] = joins.all.flatMap { case (id, _) => joins.change(id)(_.report)._1.unreportedDecision }

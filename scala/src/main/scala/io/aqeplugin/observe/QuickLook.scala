@@ -43,7 +43,8 @@ object QuickLook {
             known.foldLeft(0L)((sum, input) => plus(sum, input.bytes)),
             known.foldLeft(0L)((sum, input) => plus(sum, times(input.rows, input.joinsAbove))),
             known.foldLeft(0L)((sum, input) => plus(sum, times(input.bytes, input.joinsAbove))),
-            tasksAtOnce(known.map(_.bytes).maxOption.getOrElse(0L), slots)
+            tasksAtOnce(known.map(_.bytes).maxOption.getOrElse(0L), slots),
+            known.foldLeft(0L)((sum, input) => plus(sum, math.max(0L, input.files - 1)))
           )
         )
       }
@@ -56,10 +57,14 @@ object QuickLook {
     if (tasks == 1) 1 else math.min(slots.toLong, tasks).toInt
   }
 
-  /** What a leaf of a plan gives. */
-  final case class Size(rows: Long, bytes: Long)
+  /** What a leaf of a plan gives.
+    *
+    * @param files
+    *   that it reads; 0 where that is not known
+    */
+  final case class Size(rows: Long, bytes: Long, files: Long = 0)
 
-  private final case class Input(rows: Long, bytes: Long, joinsAbove: Int, joins: Int = 0)
+  private final case class Input(rows: Long, bytes: Long, joinsAbove: Int, joins: Int = 0, files: Long = 0)
 
   private def inputsOf(plan: LogicalPlan, joinsAbove: Int, sizeOf: LogicalPlan => Option[Size]): Seq[Option[Input]] = plan match {
     // Rows of a product are as many as it likes.
@@ -67,7 +72,7 @@ object QuickLook {
     case join: Join                                              =>
       Some(Input(0, 0, joinsAbove, joins = 1)) +: join.children.flatMap(inputsOf(_, joinsAbove + 1, sizeOf))
     case leaf if leaf.children.isEmpty =>
-      Seq(if (joinsAbove == 0) Some(Input(0, 0, 0)) else sizeOf(leaf).map(size => Input(size.rows, size.bytes, joinsAbove)))
+      Seq(if (joinsAbove == 0) Some(Input(0, 0, 0)) else sizeOf(leaf).map(size => Input(size.rows, size.bytes, joinsAbove, files = size.files)))
     case other if isPlain(other) =>
       other.children.flatMap(inputsOf(_, if (joinsAbove > 0 && moves(other)) joinsAbove + 1 else joinsAbove, sizeOf))
     case _ => Seq(None)

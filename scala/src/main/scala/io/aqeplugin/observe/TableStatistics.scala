@@ -65,6 +65,9 @@ trait TableStatistics {
 
   /** Bytes of the files in the partitions that the scan selects before it runs; none when they are not listed yet. */
   def bytesRead(scan: FileSourceScanExec): Option[Long] = Some(scan.relation.sizeInBytes)
+
+  /** The number of files that the scan reads, as far as it is known before it runs. */
+  def filesRead(scan: SparkPlan): Option[Long] = { val _ = scan; None }
 }
 
 object TableStatistics {

@@ -9,6 +9,7 @@ import org.apache.spark.sql.types.StructType
 
 import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.decide._
+import io.aqeplugin.exec.DataFiles
 import io.aqeplugin.observe._
 import io.aqeplugin.place.{BuildExchange, FilterTarget, FilterTargets, JoinSite}
 import io.aqeplugin.storage.{FileSamples, KeySamples, KnownTables, PartitionRange, ScanAdapter}
@@ -101,10 +102,13 @@ private[rules] final class JoinEstimator(
           case _ => None
         },
         // An engine's own scan gets conditions above it.
-        if (context.engine.isEmpty) FileSamples.of(target.scan, target.keys, estimates.scanBytes(target.scan)) else None
+        if (context.engine.isEmpty) FileSamples.of(target.scan, target.keys, read(target)) else None
       )
     case _ =>
   }
+
+  private def read(target: FilterTarget): DataFiles =
+    DataFiles(context.tables.filesRead(target.scan).getOrElse(0L), rounded(estimates.scanBytes(target.scan)))
 
   /** What is known now, with the filters of the joins that were judged before, and without a wait decision. */
   def unweighed(join: FoundJoin, buildSide: Side, site: JoinSite): JoinFacts = {
@@ -174,6 +178,7 @@ private[rules] final class JoinEstimator(
     val probe = join.child(buildSide.other)
     val reached = site.reached
     // A scan that gets no filter is spared nothing.
+    val pruned = site.targets.filter(prunesFiles)
     val path = new ProbePath(join.node, site.steps, estimates)
     def of(sizes: SizeEstimator) = if (reached.isEmpty) Seq(sizes(probe)) else reached.map(target => sizes(target.node))
     val scanned = of(estimates)
@@ -189,7 +194,8 @@ private[rules] final class JoinEstimator(
       scanRowsSource = Some(EstimateSource.leastSure(scanned.head.source, scanned.tail.map(_.source): _*)),
       scanRowsBefore = if (estimates.isFiltered) Some(rounded(of(unfiltered).map(_.rows).sum)) else None,
       beforeExchange = site.isBeforeExchange,
-      prunableBytes = rounded(site.targets.filter(prunesFiles).map(target => estimates.scanBytes(target.node)).sum),
+      prunableBytes = rounded(pruned.map(target => estimates.scanBytes(target.node)).sum),
+      prunableFiles = pruned.flatMap(target => context.tables.filesRead(target.scan)).sum,
       otherUsesPassRate = site.otherUsesPassRate,
       changed = site.targets.nonEmpty && site.targets.forall(target => KnownTables.isChanged(target.scan)),
       path = path.steps ++ shared(join, probe, site, estimates)

@@ -7,10 +7,12 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.plans.QueryPlan
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.command.ExplainCommand
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.conf.{AqeConf, ConfError, Mode, SessionConf, Settings}
 import io.aqeplugin.decide._
+import io.aqeplugin.exec.DataFiles
 import io.aqeplugin.metrics.{Faults, Survivable}
 import io.aqeplugin.observe._
 import io.aqeplugin.storage.{KnownTables, SelectedFiles}
@@ -32,8 +34,16 @@ final case class RuleContext(
     override def of(scan: SparkPlan): Option[TableFacts] =
       KnownTables.keyOf(scan).flatMap(table => state.tableFacts(table)(KnownTables.of(scan)))
 
-    override def bytesRead(scan: FileSourceScanExec): Option[Long] =
-      state.bytesRead(scan.relation.location, SelectedFiles.conditions(scan))(SelectedFiles.bytes(scan))
+    override def bytesRead(scan: FileSourceScanExec): Option[Long] = selected(scan).map(_.bytes)
+
+    override def filesRead(scan: SparkPlan): Option[Long] = scan match {
+      case file: FileSourceScanExec => selected(file).map(_.count)
+      case batch: BatchScanExec     => state.once(Same(batch.scan))(SelectedFiles.numberOf(batch))
+      case _                        => None
+    }
+
+    private def selected(scan: FileSourceScanExec): Option[DataFiles] =
+      state.once((Same(scan.relation.location), SelectedFiles.conditions(scan)))(SelectedFiles.of(scan))
   }
 
   /** Whether anything looks at the keys of build sides before their filters do. */

@@ -9,6 +9,7 @@ import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.WorthLooking
 import io.aqeplugin.observe.{PassedBy, QueryState, QuickLook, RowCheck, Same}
 import io.aqeplugin.place.{PlaceFilters, RepeatedShuffles}
+import io.aqeplugin.storage.SelectedFiles
 import io.aqeplugin.tell.{ExplainSection, ExplainText}
 
 /** Makes probe sides wait for their build sides, and places filters on their scans.
@@ -59,7 +60,8 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
 
   /** AQE plans anew after each stage, mostly with the same leaves. */
   private def sizeOf(leaf: LogicalPlan, state: QueryState): Option[QuickLook.Size] =
-    if (QuickLook.isSettled(leaf)) state.once(Same(leaf))(QuickLook.sizeOf(leaf)) else QuickLook.sizeOf(leaf)
+    if (QuickLook.isSettled(leaf)) state.once(Same(leaf))(QuickLook.sizeOf(leaf).map(_.copy(files = SelectedFiles.numberOf(leaf))))
+    else QuickLook.sizeOf(leaf)
 
   private def looked(plan: SparkPlan, context: RuleContext): SparkPlan = {
     val stripped = PlaceFilters.strip(plan)

@@ -1,7 +1,7 @@
 package io.aqeplugin.storage
 
 import org.apache.spark.aqeplugin.ThisSparkLine
-import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.RowLevelWrite
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering
 import org.apache.spark.sql.execution.SparkPlan
@@ -29,6 +29,12 @@ private[storage] object BatchScanKeys extends KeyedFormat {
         case _ => false
       }
     case _ => false
+  }
+
+  /** Whether rows that do not fulfil a runtime filter lie in other partitions: a partition by a transform, such as a bucket, has rows of several values. */
+  def isOfWholePartitions(batch: BatchScanExec, filter: Expression): Boolean = {
+    val columns = Option(batch.table).toSeq.flatMap(_.partitioning).filter(_.name == "identity").flatMap(_.references).map(_.fieldNames)
+    filter.references.forall(column => columns.exists { case Array(name) => batch.conf.resolver(name, column.name); case _ => false })
   }
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {

@@ -61,10 +61,12 @@ object DeltaScan {
     }
 
   /** The number of files that Delta selected while it planned the query or command; none for scans of another kind, such as those of changes. */
-  def selectedFiles(scan: FileSourceScanExec): Option[Int] =
-    if (!isOne(scan)) None
-    else if (indexOf(scan).getClass.getName == PreparedIndex) prepared(scan).flatMap(files).map(_.size)
-    else candidates(scan).map(_.size)
+  def selectedFiles(scan: FileSourceScanExec): Option[Int] = if (isOne(scan)) selectedFiles(scan.relation.location) else None
+
+  def selectedFiles(index: FileIndex): Option[Int] = {
+    val own = FilesOfKeys.all(index)
+    if (own.getClass.getName == PreparedIndex) valueOf(own, "preparedScan").flatMap(files).map(_.size) else candidates(own).map(_.size)
+  }
 
   /** The number of files of the table, if Delta knew it when it planned the query. */
   def tableFiles(scan: FileSourceScanExec): Option[Long] = prepared(scan).flatMap(valueOf(_, "total")).flatMap(number(_, "files"))
@@ -74,10 +76,12 @@ object DeltaScan {
   /** Whether a command reads the scan. */
   def isOfCommand(scan: FileSourceScanExec): Boolean = candidates(scan).isDefined
 
+  private def candidates(scan: FileSourceScanExec): Option[scala.collection.Seq[_]] =
+    if (isOne(scan)) candidates(indexOf(scan)) else None
+
   /** The files in which a command looks for rows. */
-  private def candidates(scan: FileSourceScanExec): Option[scala.collection.Seq[_]] = {
-    val index = indexOf(scan)
-    val isOfCommand = isOne(scan) && index.getClass.getName == BatchIndex && valueOf(index, "actionType").exists(OfCommands)
+  private def candidates(index: FileIndex): Option[scala.collection.Seq[_]] = {
+    val isOfCommand = index.getClass.getName == BatchIndex && valueOf(index, "actionType").exists(OfCommands)
     if (isOfCommand) valueOf(index, "addFiles").collect { case files: scala.collection.Seq[_] => files } else None
   }
 

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.StringType
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.decide.{KeylessFiles, ValueRange}
-import io.aqeplugin.exec.ColumnKeys
+import io.aqeplugin.exec.{ColumnKeys, DataFiles}
 import io.aqeplugin.metrics.Survivable
 import io.aqeplugin.observe.{BuildKeys, ProbeFiles}
 
@@ -32,23 +32,23 @@ object FileSamples {
 
   /** None if keys of this type leave out no files of this kind of scan. Nothing is known of a scan that selects partitions of a table without a log.
     *
-    * @param scanBytes
+    * @param read
     *   what the scan reads
     */
-  def of(scan: SparkPlan, keys: Seq[Expression], scanBytes: => Double): Option[ProbeFiles] = (scan, keys) match {
-    case (file: FileSourceScanExec, Seq(key: Attribute)) => ofFooters(file, key, scanBytes)
+  def of(scan: SparkPlan, keys: Seq[Expression], read: => DataFiles): Option[ProbeFiles] = (scan, keys) match {
+    case (file: FileSourceScanExec, Seq(key: Attribute)) => ofFooters(file, key, read)
     // What partitions leave out is counted already.
     case (batch: BatchScanExec, Seq(key: Attribute)) if batch.ordering.isEmpty && !BatchScanKeys.filters(batch, key) =>
-      ofManifests(batch, key, scanBytes)
+      ofManifests(batch, key, read)
     case _ => None
   }
 
-  private def ofFooters(scan: FileSourceScanExec, key: Attribute, bytes: Double): Option[ProbeFiles] = {
+  private def ofFooters(scan: FileSourceScanExec, key: Attribute, all: DataFiles): Option[ProbeFiles] = {
     val isOfDelta = DeltaKeys.usesBounds(scan, key)
     val isUsed = isOfDelta || SelectedFiles.conditions(scan).isEmpty && (ParquetKeys.usesBounds(scan, key) || OrcKeys.usesBounds(scan, key))
     val read = readBy(scan.dataFilters)
     FooterStatistics.groups(scan).filter(_ => isUsed).map(groups =>
-      new FileSamples(key, comparesEach = isOfDelta)(groups.now.map(found => read(found.files)).filter(isEnough).map(_ -> bytes))
+      new FileSamples(key, comparesEach = isOfDelta)(groups.now.map(found => read(found.files)).filter(isEnough).map(_ -> all))
     )
   }
 
@@ -98,7 +98,7 @@ object FileSamples {
     else of(keys.values, keys.ranges)(_.ranges)
   }
 
-  private def ofManifests(scan: BatchScanExec, key: Attribute, bytes: Double): Option[ProbeFiles] =
+  private def ofManifests(scan: BatchScanExec, key: Attribute, all: DataFiles): Option[ProbeFiles] =
     for {
       read <- IcebergRead.of(scan.scan)
       table <- KnownTables.tableOf(scan)
@@ -111,7 +111,7 @@ object FileSamples {
           for {
             sample <- IcebergBounds.sample(table, scan.scan) if isUsed
             ofScan = sample.filter(file => files(file.path)) if isEnough(ofScan) || ofScan.size == files.size
-          } yield (ofScan, bytes)
+          } yield (ofScan, all)
         catch {
           case Survivable(error) =>
             FooterStatistics.noteUnreadable(Seq(scan.table.name), "its files without a key have no price", error)
@@ -122,17 +122,17 @@ object FileSamples {
 }
 
 /** @param known
-  *   some files, and the bytes that the scan reads; none while bounds are being read
+  *   some files, and what the scan reads; none while bounds are being read
   * @param comparesEach
   *   whether each key is compared with the bounds, or few ranges of them
   */
-private final class FileSamples(key: Attribute, comparesEach: Boolean)(known: => Option[(Seq[FileRanges], Double)]) extends ProbeFiles {
+private final class FileSamples(key: Attribute, comparesEach: Boolean)(known: => Option[(Seq[FileRanges], DataFiles)]) extends ProbeFiles {
   override def without(build: => Option[BuildKeys]): Option[KeylessFiles] = for {
-    (sample, bytes) <- known
+    (sample, all) <- known
     keys <- build.flatMap(FileSamples.comparable)
     meets = FileSamples.meeting(key, keys, comparesEach)
     without = sample.filter(meets(_).contains(false))
     // As if one file more had been looked at that holds a key: a few without one do not show that there is none.
     share = without.map(_.bytes).sum.toDouble / math.max(1L, sample.map(_.bytes).sum) * sample.size / (sample.size + 1) if share > 0
-  } yield KeylessFiles((share * bytes).toLong, share)
+  } yield KeylessFiles((share * all.bytes).toLong, share, (share * all.count).toLong)
 }

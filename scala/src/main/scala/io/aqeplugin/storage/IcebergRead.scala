@@ -35,7 +35,11 @@ private[storage] final class IcebergRead private (
   def fileOf(task: AnyRef): String = locationOf.invoke(contentOf.invoke(task)).toString
 
   /** The data files that are read, with their bytes; planned already. */
-  def files: Map[String, Long] = IcebergRead.objects(withinPackage(scan, "tasks")).map(task => fileOf(task) -> bytesOf(task)).toMap
+  def files: Map[String, Long] = tasks.map(task => fileOf(task) -> bytesOf(task)).toMap
+
+  def fileCount: Long = tasks.size.toLong
+
+  private def tasks: Seq[AnyRef] = IcebergRead.objects(withinPackage(scan, "tasks"))
 
   private def bytesOf(task: AnyRef): Long = sizeOf.invoke(contentOf.invoke(task)) match {
     case bytes: java.lang.Long => bytes

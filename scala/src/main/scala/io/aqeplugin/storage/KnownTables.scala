@@ -4,12 +4,14 @@ import scala.util.Try
 
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, InMemoryFileIndex}
-import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileIndex, HadoopFsRelation, InMemoryFileIndex, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation}
 
 import io.aqeplugin.decide.KeyBucket
+import io.aqeplugin.exec.DataFiles
 import io.aqeplugin.observe.{Conjuncts, TableFacts}
 
 /** What is known of a scanned table as a whole, from the surest source that knows it: the log of a Delta table, the snapshot of an Iceberg
@@ -85,12 +87,28 @@ object SelectedFiles {
   /** The conditions on partitions whose values are known before the query runs. */
   def conditions(scan: FileSourceScanExec): Seq[Expression] = scan.partitionFilters.filterNot(Conjuncts.isKnownLater)
 
-  /** Their bytes; none when the catalog has not been asked for the partitions, which may be many. */
-  def bytes(scan: FileSourceScanExec): Option[Long] = (scan.relation.location, conditions(scan)) match {
-    case (_: CatalogFileIndex, _)                                      => None
-    case (index: InMemoryFileIndex, conditions) if conditions.nonEmpty =>
-      Try(IndexedPartitions.files(index, conditions).bytes).toOption
-    case (index: InMemoryFileIndex, _) => Some(IndexedFiles.of(index).bytes)
-    case (index, _)                    => Some(index.sizeInBytes)
+  /** Their bytes and, where it is known, their number; none when the catalog has not been asked for the partitions, which may be many. */
+  def of(scan: FileSourceScanExec): Option[DataFiles] = (scan.relation.location, conditions(scan)) match {
+    case (index: InMemoryFileIndex, conditions) if conditions.nonEmpty => Try(IndexedPartitions.files(index, conditions)).toOption
+    case (index, _)                                                    => all(index)
+  }
+
+  private def all(index: FileIndex): Option[DataFiles] = index match {
+    case _: CatalogFileIndex         => None
+    case listed: InMemoryFileIndex   => Some(IndexedFiles.of(listed)).map(files => DataFiles(files.count.toLong, files.bytes))
+    case other                       => Some(DataFiles(DeltaScan.selectedFiles(other).fold(0L)(_.toLong), other.sizeInBytes))
+  }
+
+  /** The number of data files that a scan of Iceberg's reads. */
+  def numberOf(scan: BatchScanExec): Option[Long] = IcebergRead.of(scan.scan).map(_.fileCount)
+
+  /** The number of files of a plan's leaf, from what has been listed; 0 where it is not known. */
+  def numberOf(leaf: LogicalPlan): Long = leaf match {
+    case relation: LogicalRelation => relation.relation match {
+        case files: HadoopFsRelation => all(files.location).fold(0L)(_.count)
+        case _                       => 0L
+      }
+    case relation: DataSourceV2ScanRelation => IcebergSnapshot.of(relation.relation.table).flatMap(_.number("total-data-files")).getOrElse(0L)
+    case _                                  => 0L
   }
 }

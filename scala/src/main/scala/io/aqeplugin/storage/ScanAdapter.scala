@@ -78,9 +78,10 @@ object ScanAdapter {
     case _                     => false
   }
 
-  /** What a scan requires of the partitions that it reads. */
+  /** What a scan requires of the partitions that it reads, each of which has one value of the columns in the condition. */
   def partitionConditions(scan: SparkPlan): Seq[Expression] = scan match {
     case file: FileSourceScanExec => file.partitionFilters
+    case batch: BatchScanExec     => batch.runtimeFilters.filter(BatchScanKeys.isOfWholePartitions(batch, _))
     case other                    => HiveScan.of(other).fold[Seq[Expression]](Nil)(_.partitionConditions)
   }
 

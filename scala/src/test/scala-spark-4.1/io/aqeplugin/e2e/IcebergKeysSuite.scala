@@ -117,7 +117,7 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
   test("hundreds of keys are pushed one by one, also those beyond the column's type") {
     made(
       "CREATE TABLE ice.db.wide USING iceberg PARTITIONED BY (k) AS SELECT CAST(id % 300 AS int) AS k, id AS v FROM range(600)",
-      "CREATE TABLE ice.db.buckets USING iceberg PARTITIONED BY (bucket(16, k)) AS SELECT id AS k, id AS v FROM range(1600)"
+      "CREATE TABLE ice.db.bucketed_days USING iceberg PARTITIONED BY (bucket(16, k)) AS SELECT id AS k, id AS v FROM range(1600)"
     )
     table("many", "SELECT id * 2 AS k FROM range(100)")
     val wide = sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.wide s JOIN many d ON s.k = d.k"))
@@ -125,7 +125,7 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
     table("beyond", "SELECT id * 2 + if(id = 99, 5000000000, 0) AS k FROM range(100)")
     assert(scanned(sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.wide s JOIN beyond d ON s.k = d.k")), "wide") == 198)
     table("two", "SELECT id * 700 AS k FROM range(2)")
-    val buckets = sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.buckets s JOIN two d ON s.k = d.k"))
+    val buckets = sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.bucketed_days s JOIN two d ON s.k = d.k"))
     assert(prunes(buckets, "buckets") && scanned(buckets, "buckets") < 400)
   }
 
@@ -268,6 +268,20 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
     val query = "SELECT count(*), sum(s.v) FROM ice.db.sales s JOIN (SELECT day FROM days WHERE few) d ON s.day = d.day " +
       "JOIN words w ON s.word = w.word JOIN words x ON s.id % 2 = x.n"
     for (most <- 1 to 2) withConf("spark.aqePlugin.filter.maxPerScan" -> most.toString) { val _ = sameRows(spark.sql(query)) }
+  }
+
+  test("a partition column that Spark prunes by itself gets no second filter, a bucket, which has rows of several keys, does") {
+    made(s"CREATE TABLE ice.db.bucketed_days USING iceberg PARTITIONED BY (bucket(3, day)) AS $Rows")
+    // Spark prunes by conditions that it takes for selective.
+    table("named_days", "SELECT CAST(id AS int) AS day, concat('day ', id) AS name FROM range(10)")
+    val few = "(SELECT day FROM named_days WHERE name < 'day 3')"
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "10m") {
+      def reason(ran: Ran): String = ran.decided.map(_.decision.at("/filterReason/code").textValue).mkString(", ")
+      val byValue = sameRows(spark.sql(joined("ice.db.sales", few)))
+      assert(reason(byValue) == "ALREADY_FILTERED_BY_SPARK" && scanned(byValue, "sales") == 300)
+      val byBucket = sameRows(spark.sql(joined("ice.db.bucketed_days", few)))
+      assert(reason(byBucket) == "GATES_OPEN", byBucket.plan)
+    }
   }
 
   test("a dimension that Spark's dynamic pruning reads as well") {

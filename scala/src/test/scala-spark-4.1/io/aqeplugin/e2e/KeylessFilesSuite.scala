@@ -9,6 +9,7 @@ import org.scalatest.concurrent.Eventually.{eventually, timeout}
 import org.scalatest.funsuite.AnyFunSuite
 import org.scalatest.time.{Seconds, Span}
 
+import io.aqeplugin.exec.DataFiles
 import io.aqeplugin.storage.{FileSamples, FooterStatistics}
 
 /** Keys of a broadcast join, which are cheap to look up: a filter pays for the files that it leaves out, by the default thresholds. */
@@ -76,6 +77,25 @@ class KeylessFilesSuite extends AnyFunSuite with TableFormats {
     }
 
   for (format <- Formats)
+    test(s"$format: small files without a key are worth a filter, because none of them is opened") {
+      val (files, name) = (100, s"${format}_small")
+      withConf("spark.aqePlugin.mode" -> "off") {
+        val small = spark.range(0, files * 100L, 1, files).selectExpr("CAST(id AS int) AS k", "id AS v")
+        if (format == "iceberg") small.writeTo(s"ice.$name").using("iceberg").tableProperty("write.distribution-mode", "none").create()
+        else small.write.format(format).save(folder.resolve(name).toString)
+      }
+      table("few", "SELECT CAST(id AS int) AS k FROM range(700, 710)")
+      val facts = if (format == "iceberg") s"ice.$name" else s"$format.`file://${folder.resolve(name)}`"
+      val query = s"SELECT count(*), sum(v) FROM $facts f JOIN few d ON f.k = d.k"
+      val (decision, read) = decided(query)
+      assert(code(decision) == "FILTER_PAYS" && decision.at("/facts/probe/keyless/files").asLong > 80 && read <= 2 * 100 + 10, decision)
+      withConf("spark.aqePlugin.cost.fileOpenNanos" -> "0") {
+        val (withoutPrice, all) = decided(query)
+        assert(code(withoutPrice) != "FILTER_PAYS" && all >= files * 100, withoutPrice)
+      }
+    }
+
+  for (format <- Formats)
     test(s"$format: files that a condition of the query leaves out are no gain of the filter") {
       val (decision, _) = decided(joined(format, "last", "k_int", s"WHERE f.k_int >= ${Rows - RowsOfFile}"))
       assert(decision.at("/facts/probe/keyless").isNull && code(decision) != "FILTER_PAYS", decision)
@@ -111,7 +131,7 @@ class KeylessFilesSuite extends AnyFunSuite with TableFormats {
         .getOrElse(fail("no scan"))
       eventually(timeout(Span(10, Seconds)))(assert(FooterStatistics.of(scan).exists(_.rows.isDefined)))
       val asked = new AtomicBoolean
-      assert(FileSamples.of(scan, scan.output.take(1), 1.0).flatMap(_.without { asked.set(true); None }).isEmpty)
+      assert(FileSamples.of(scan, scan.output.take(1), DataFiles(files.toLong, 1L)).flatMap(_.without { asked.set(true); None }).isEmpty)
       asked.get
     }
     assert(!areAsked(4) && areAsked(12))

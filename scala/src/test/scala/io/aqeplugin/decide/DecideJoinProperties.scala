@@ -251,6 +251,7 @@ class DecideJoinProperties extends AnyFunSuite with ScalaCheckPropertyChecks {
     AqeConf.CostFilterMissNanosPerRow,
     AqeConf.CostRowPipelineNanosPerRow,
     AqeConf.CostScanNanosPerByte,
+    AqeConf.CostFileOpenNanos,
     AqeConf.CostJobLaunchNanos,
     AqeConf.CostLookNanosPerJoin
   )

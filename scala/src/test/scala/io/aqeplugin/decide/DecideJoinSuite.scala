@@ -162,6 +162,27 @@ class DecideJoinSuite extends AnyFunSuite {
     )("filter check") == 2 * terms(small, JoinOption.FilteredBroadcast)("filter check"))
   }
 
+  test("a filter on a partition column saves the opening of the files that it leaves out") {
+    def cost(option: JoinOption, files: Long): Double =
+      decide(Typical.copy(probe = Typical.probe.copy(prunableBytes = 1, prunableFiles = files))).options
+        .find(_.option == option).flatMap(_.costMillis).getOrElse(fail("no price"))
+    def dearer(option: JoinOption): Double = cost(option, 1000) - cost(option, 0)
+    val wholeMillis = 1000 * thresholds(AqeConf.CostFileOpenNanos) / Typical.cluster.slots / CostModel.NanosPerMilli
+    assert(math.abs(dearer(JoinOption.SortMerge) - wholeMillis) < 1e-6)
+    assert(math.abs(dearer(JoinOption.FilteredSortMerge) - wholeMillis * decide(Typical).passRate) < 1e-6)
+  }
+
+  test("a filter pays for many small files without a key, which it need not open") {
+    val small = build(_.copy(rows = 31, originRows = Some(31), alreadyBroadcast = true, keys = KeyFacts(columns = 1, supported = true))).copy(
+      sparkStrategy = Strategy.Broadcast,
+      probe = Typical.probe.copy(rows = 30000, scanRows = 30000, exchanges = 0, keys = None)
+    )
+    def reason(files: Long) =
+      decide(small.copy(probe = small.probe.copy(keyless = Some(KeylessFiles(1000000L, 0.75, files))))).filterReason.code
+    assert(reason(files = 0) == ReasonCode.FilterCostsMore)
+    assert(reason(files = 225) == ReasonCode.FilterPays)
+  }
+
   test("a filter that saves little in the scan pays if it spares its rows a join below") {
     val facts = build(_.copy(rows = 31, originRows = Some(3100), alreadyBroadcast = true)).copy(
       sparkStrategy = Strategy.Broadcast,

@@ -120,7 +120,7 @@ object FactsGen {
     rowsBefore <- Gen.frequency(3 -> Gen.const(None), 1 -> Gen.some(count))
     beforeExchange <- Gen.prob(0.2)
     sample <- Gen.option(sampledKeys)
-    keyless <- Gen.option(Gen.zip(count, Gen.choose(-0.5, 1.5)).map { case (bytes, share) => KeylessFiles(bytes, share) })
+    keyless <- Gen.option(Gen.zip(count, Gen.choose(-0.5, 1.5)).map { case (bytes, share) => KeylessFiles(bytes, share, bytes >> 20) })
   } yield ProbeFacts(
     rows,
     scanRows,
@@ -132,6 +132,7 @@ object FactsGen {
     sources.head,
     sources.last,
     prunableBytes,
+    prunableBytes >> 20,
     otherUses,
     path,
     rowsBefore,

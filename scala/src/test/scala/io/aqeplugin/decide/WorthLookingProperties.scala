@@ -16,12 +16,13 @@ object WorthLookingProperties extends Properties("WorthLooking") {
     joinedRows <- counts
     joinedBytes <- counts
     slots <- Gen.choose(1, 10000)
-  } yield LookFacts(joins, rows, bytes, joinedRows, joinedBytes, slots)
+    files <- counts
+  } yield LookFacts(joins, rows, bytes, joinedRows, joinedBytes, slots, files)
 
   private def refused(facts: LookFacts, thresholds: Thresholds = Thresholds.Default) = WorthLooking.refused(facts, thresholds)
 
   property("more to read never makes joins less worth a look") = forAll(facts, Gen.choose(1L, 1L << 40)) { (one, more) =>
-    val larger = one.copy(rows = one.rows + more, bytes = one.bytes + more, joinedRows = one.joinedRows + more)
+    val larger = one.copy(rows = one.rows + more, bytes = one.bytes + more, joinedRows = one.joinedRows + more, files = one.files + more)
     Prop(refused(one).isDefined || refused(larger).isEmpty)
   }
 
