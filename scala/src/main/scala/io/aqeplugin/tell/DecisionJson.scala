@@ -14,7 +14,7 @@ object DecisionJson {
   private val form = Form.of[JoinDecision]
   private val version = FieldSchema("schemaVersion", "integer", "", "version of this schema")
 
-  private[tell] val Facts: Form[JoinFacts] = Form.of[JoinFacts]
+  private[tell] lazy val Facts: Form[JoinFacts] = Form.of[JoinFacts]
 
   private[tell] def objects: Seq[ObjectSchema] = form.schema.copy(fields = version +: form.schema.fields) +: form.objects.tail
 

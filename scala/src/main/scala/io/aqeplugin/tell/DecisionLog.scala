@@ -30,7 +30,7 @@ object DecisionLog {
         timeMillis,
         mode.name,
         DecisionJson.write(decision),
-        Json.array(places.map(EventSchema.Placed.write)),
+        Json.array(places.map(EventSchema.Placed.write(_))),
         state.arm.map(_.name)
       )
     )
@@ -90,11 +90,11 @@ object DecisionLog {
         outcomes.size,
         applied,
         errors,
-        Json.array(outcomes.map(EventSchema.Outcome.write)),
+        Json.array(outcomes.map(EventSchema.Outcome.write(_))),
         state.arm.map(_.name),
         state.badConf.map(_.message.take(MaxConfLength)),
-        Json.array(flips.map(EventSchema.Flip.write)),
-        Json.array(savings.map(EventSchema.Saving.write))
+        Json.array(flips.map(EventSchema.Flip.write(_))),
+        Json.array(savings.map(EventSchema.Saving.write(_)))
       )
     )
     DecisionMetrics.ended(failed, ruleMillis, outcomes)

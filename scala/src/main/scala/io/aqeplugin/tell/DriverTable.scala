@@ -28,11 +28,15 @@ import io.aqeplugin.observe.Executions
   * @param rowsAre
   *   what DESCRIBE FUNCTION says
   */
-abstract class DriverTable(function: String, rowsAre: String, override val schema: StructType) extends Table with SupportsRead {
+abstract class DriverTable(function: String, rowsAre: String) extends Table with SupportsRead {
+
+  /** Found when a query reads the table: each session knows its name, and few need its columns. */
+  protected def columnTypes: StructType
 
   protected def latest: Seq[Row]
 
   override def name: String = function
+  override def schema: StructType = columnTypes
   override def capabilities: JavaSet[TableCapability] = EnumSet.of(TableCapability.BATCH_READ)
   override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () => Latest
 

@@ -26,16 +26,16 @@ final case class ObjectSchema(name: String, doc: String, fields: Seq[FieldSchema
   def apply(field: String): FieldSchema = fields.find(_.name == field).getOrElse(throw new NoSuchElementException(s"$name.$field"))
 }
 
-/** The events and what they hold. The Python half reads documents by this schema. */
+/** The events and what they hold. The Python half reads documents by this schema. What a session does not write is not made. */
 object EventSchema {
-  private[tell] val Placed: Form[PlacedFilter] = Form.of[PlacedFilter]
-  private[tell] val Outcome: Form[FilterOutcome] = Form.of[FilterOutcome]
-  private[tell] val Flip: Form[JoinFlip] = Form.of[JoinFlip]
-  private[tell] val Saving: Form[JoinSaving] = Form.of[JoinSaving]
-  private[tell] val Limit: Form[LimitDecision] = Form.of[LimitDecision]
-  private[tell] val LimitRead: Form[LimitOutcome] = Form.of[LimitOutcome]
-  private[tell] val LimitEvent: ObjectSchema = Form.of[LimitDecided].schema
-  private[tell] val PredicateEvent: ObjectSchema = Form.of[PredicateInferred].schema
+  private[tell] lazy val Placed: Form[PlacedFilter] = Form.of[PlacedFilter]
+  private[tell] lazy val Outcome: Form[FilterOutcome] = Form.of[FilterOutcome]
+  private[tell] lazy val Flip: Form[JoinFlip] = Form.of[JoinFlip]
+  private[tell] lazy val Saving: Form[JoinSaving] = Form.of[JoinSaving]
+  private[tell] lazy val Limit: Form[LimitDecision] = Form.of[LimitDecision]
+  private[tell] lazy val LimitRead: Form[LimitOutcome] = Form.of[LimitOutcome]
+  private[tell] lazy val LimitEvent: ObjectSchema = Form.of[LimitDecided].schema
+  private[tell] lazy val PredicateEvent: ObjectSchema = Form.of[PredicateInferred].schema
 
   /** Every object: first a decision with its parts, then the events that contain them. */
   lazy val Objects: Seq[ObjectSchema] = {

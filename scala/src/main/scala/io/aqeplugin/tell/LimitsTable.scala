@@ -3,16 +3,14 @@ package io.aqeplugin.tell
 import java.time.Instant
 
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.types.TimestampType
+import org.apache.spark.sql.types.{StructType, TimestampType}
 
 import io.aqeplugin.limit.LimitFacts
 
 /** `aqe_limits()`: one row for each of the latest limits of this application's queries that have ended, from all sessions. */
-object LimitsTable extends DriverTable(
-      "aqe_limits",
-      "one row for each of the latest limits of this application's queries",
-      TableColumns.schemaOf(LimitColumns.All)
-    ) {
+object LimitsTable extends DriverTable("aqe_limits", "one row for each of the latest limits of this application's queries") {
+  override protected def columnTypes: StructType = LimitColumns.Schema
+
   override protected def latest: Seq[Row] = LatestRows.Limits.all.map(TableColumns.rowOf(LimitColumns.All, _))
 }
 
@@ -45,4 +43,6 @@ object LimitColumns {
     whole(Outcome("rowsRead"))(_.outcome.map(_.rowsRead)),
     whole(Outcome("splits"))(_.outcome.flatMap(_.splits))
   )
+
+  val Schema: StructType = schemaOf(All)
 }

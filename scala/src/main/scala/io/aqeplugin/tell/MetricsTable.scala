@@ -9,15 +9,12 @@ import org.apache.spark.sql.types.{LongType, StringType, StructType}
   * Planning a query on it waits until all earlier queries are counted, so that a notebook sees what it has just run, also in
   * `aqe_decisions()`.
   */
-object MetricsTable
-    extends DriverTable(
-      "aqe_metrics",
-      "one row for each metric of the plugin, counted since the application started",
-      new StructType()
-        .add("name", StringType, nullable = false, "as in Spark's metrics system")
-        .add("value", LongType, nullable = false, "the value since the application started")
-        .add("unit", StringType, nullable = false, "the unit of the value")
-    ) {
+object MetricsTable extends DriverTable("aqe_metrics", "one row for each metric of the plugin, counted since the application started") {
+
+  override protected lazy val columnTypes: StructType = new StructType()
+    .add("name", StringType, nullable = false, "as in Spark's metrics system")
+    .add("value", LongType, nullable = false, "the value since the application started")
+    .add("unit", StringType, nullable = false, "the unit of the value")
 
   /** Longer than a listener needs except in a flood of events. */
   private val WaitMillis = 10000L

@@ -3,14 +3,12 @@ package io.aqeplugin.tell
 import java.time.Instant
 
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.types.TimestampType
+import org.apache.spark.sql.types.{StructType, TimestampType}
 
 /** `aqe_predicates()`: one row for each of the latest predicates that were inferred across joins, from all sessions. */
-object PredicatesTable extends DriverTable(
-      "aqe_predicates",
-      "one row for each of the latest predicates that were inferred across joins",
-      TableColumns.schemaOf(PredicateColumns.All)
-    ) {
+object PredicatesTable extends DriverTable("aqe_predicates", "one row for each of the latest predicates that were inferred across joins") {
+  override protected def columnTypes: StructType = PredicateColumns.Schema
+
   override protected def latest: Seq[Row] = LatestRows.Predicates.all.map(TableColumns.rowOf(PredicateColumns.All, _))
 }
 
@@ -28,4 +26,6 @@ object PredicateColumns {
     text(Inferred("inferredBy"))(_.inferredBy),
     flag(Inferred("applied"))(_.applied)
   )
+
+  val Schema: StructType = schemaOf(All)
 }
