@@ -172,7 +172,9 @@ class AqePlugin:
         queries = run_and_read(self._spark, frame)
         decided = {join.decision.join_id for query in queries for join in query.joins}
         absent = not_forced(self._conf.get(FORCE_KEY, None) or "", decided) if queries else ""
-        ignored = (f"{check.name} = {sentence(check.found)}" for check in self.check().checks if not check.ok)
+        ignored = (
+            f"{check.name} = {sentence(check.finding.rstrip('.'))}" for check in self.check().checks if not check.ok
+        )
         return Analysis(" ".join((_RAN, *filter(None, (absent, *ignored)))), queries)
 
     def explain(self, frame: DataFrame) -> Explanation:

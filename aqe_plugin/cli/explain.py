@@ -46,7 +46,8 @@ def explain(
         TableOrJson, typer.Option("--format", help="A table, or one JSON object a line for each query.")
     ] = "table",
     query: Annotated[
-        int | None, typer.Option(help="Only the query with this number, Spark's SQL execution id, at once.")
+        int | None,
+        typer.Option(help="Only the query with this number, Spark's SQL execution id, and those that it ran, at once."),
     ] = None,
     application: Annotated[
         str | None, typer.Option(metavar="ID", help="Only queries of this application, as several may have a number.")
@@ -92,7 +93,7 @@ def explain(
                 if application in (None, found.application):
                     known.add(found.execution_id)
                 is_other = application is not None and found.application != application
-                if is_other or (query is not None and found.execution_id != query):
+                if is_other or (query is not None and query not in (found.execution_id, found.run_by)):
                     continue
                 printed += 1
                 if html is not None or not at_once:
@@ -188,6 +189,10 @@ def _no_decision(log: str, query: int | None, known: Set[int], undecided: Sequen
         found = (
             f"query {min(known)}" if len(known) == 1 else f"{len(known):,} queries from {min(known)} to {max(known)}"
         )
+        before = max((one for one in known if one < query), default=None)
+        after = min((one for one in known if one > query), default=None)
+        if before is not None and after is not None and len(known) > 2:
+            found += f", the nearest {before} and {after}"
         return NoDataError(f"{log}: no decision of aqe-plugin for query {query} in it; it has those of {found}.")
     if undecided:
         return NoDataError(f"{log}: no decision of aqe-plugin in it. {' '.join(undecided)}")

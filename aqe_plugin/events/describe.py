@@ -20,6 +20,7 @@ from aqe_plugin.events.model import (
     PredicateInferred,
     Reason,
     Strategy,
+    Unforced,
     WaitDecision,
 )
 from aqe_plugin.events.quantities import count, quantities, quantity, told_apart
@@ -33,11 +34,12 @@ _STRATEGIES = {
     "leave_to_spark": "left to Spark",
 }
 # Spark has one sort-merge join; what the plugin does not price is a join of another kind, or a choice still to be made.
+_NOT_PRICED = "another method"
 _OF_SPARK = {
     **_STRATEGIES,
     "filtered_sort_merge": "sort-merge",
     "plain_sort_merge": "sort-merge",
-    "leave_to_spark": "another method",
+    "leave_to_spark": _NOT_PRICED,
 }
 _LIMITS = {
     "collect": "limit of the query",
@@ -108,9 +110,12 @@ def _describe_fully(strategy: Strategy, with_filter: bool) -> str:
 
 def describe_choice(decision: JoinDecision) -> str:
     """What Spark by itself does with the join, and what the plugin chose: ``Spark: sort-merge → plugin: broadcast with
-    filter``."""
-    chosen = describe_strategy(decision.choice, decision.build_filter)
-    return f"Spark: {_OF_SPARK[decision.facts.spark_strategy]} → plugin: {chosen}"
+    filter``, or ``Spark's sort-merge, kept`` where nothing changes."""
+    own, is_left = _OF_SPARK[decision.facts.spark_strategy], decision.choice == "leave_to_spark"
+    if not decision.build_filter and (is_left or _OF_SPARK[decision.choice] == own):
+        return f"Spark's {'own method' if own == _NOT_PRICED else own}, kept"
+    chosen = "the same with filter" if is_left else describe_strategy(decision.choice, decision.build_filter)
+    return f"Spark: {own} → plugin: {chosen}"
 
 
 def describe_in_place_of(option: JoinOption, spark_strategy: Strategy) -> str:
@@ -272,7 +277,8 @@ def describe_outcome(outcome: FilterOutcome) -> str:
         rows = f"a union with other uses' filters, {rows}" if is_first else "in the union of another filter"
     if outcome.files_left_out:
         size = quantity(outcome.bytes_left_out or 0, "bytes")
-        rows += f"; files without a key not read: {count(outcome.files_left_out)} ({size})"
+        of = "" if outcome.files_listed is None else f" of {count(outcome.files_listed)}"
+        rows += f"; files without a key not read: {count(outcome.files_left_out)}{of} ({size})"
     if outcome.files_kept is not None:
         rows += f"; all files read, {describe_reason(outcome.files_kept)}"
     cost = f"{outcome.kind} of {quantity(outcome.keys, 'keys')}, {quantity(outcome.filter_bytes, 'bytes')}"
@@ -284,24 +290,49 @@ _FEW = 0.01
 
 
 def describe_filtering(join: JoinStory, mode: Mode) -> str:
-    """What a join's filter removed from all its scans or, where that was not measured, why not or what was expected."""
-    decision, rows = join.decision, join.reached
+    """What a join's filter left out of all its scans and removed from them or, where that was not measured, why not or
+    what was expected."""
+    decision, rows, files = join.decision, join.reached, describe_files(*join.files_left_out)
     if rows is not None:
         removed = quantity(max(0.0, 1 - rows[1] / rows[0]), "ratio")
         unchecked = sum(outcome.rows_unchecked for outcome in join.worked)
         paused = f", {quantity(unchecked, 'rows')} not checked" if unchecked > _FEW * rows[0] else ""
-        return f"filter removed {removed} of {quantity(rows[0], 'rows')}{paused}"
+        of = f"{removed} of {'the other ' if files else ''}{quantity(rows[0], 'rows')}{paused}"
+        return f"filter left out {files} and removed {of}" if files else f"filter removed {of}"
     stopped = next((one.reason for one in join.outcomes if one.reason is not None), None)
     if stopped is not None:
         return reason_words(stopped)
     if any(one.kind == "missing" for one in join.outcomes):
         return "the filter was not found when the scan ran"
     if join.outcomes:
-        return "no row reached its filter"
+        return f"filter left out {files}, no row reached it" if files else "no row reached its filter"
     if mode == "apply" and join.filters and not any(one.applied for one in join.filters):
         return reason_words(join.filters[0].reason)
     removed, of = quantity(1 - decision.pass_rate, "ratio"), quantity(decision.facts.probe.scan_rows, "rows")
     return f"filter {'is expected to' if mode == 'apply' else 'would'} remove {removed} of {of}"
+
+
+def describe_files(left_out: int, listed: int | None) -> str:
+    """``278 of 300 files``; empty if none were left out."""
+    of = "" if listed is None else f" of {count(listed)}"
+    return f"{count(left_out)}{of} {'file' if max(left_out, listed or 0) == 1 else 'files'}" if left_out > 0 else ""
+
+
+def describe_loss(join: JoinStory, mode: Mode) -> str:
+    """By how much the join became dearer than Spark's own plan; empty if it did not."""
+    saved = join.saving.elapsed_millis if join.saving is not None else None
+    if saved is None or not saved <= -_LEAST_MILLIS_SHOWN:
+        return ""
+    return (
+        f"{'cost' if mode == 'apply' else 'would cost'} {quantity(-saved, 'millis')} more than Spark's own, predicted"
+    )
+
+
+def describe_unforced(unforced: Unforced) -> str:
+    """What would have been decided of a join that is forced, and why."""
+    chosen = describe_strategy(unforced.choice, unforced.build_filter)
+    filtered = f"{'filter' if unforced.build_filter else 'no filter'}: {describe_reason(unforced.filter_reason)}"
+    return f"if it were not forced: {chosen}: {describe_reason(unforced.reason)}; {filtered}"
 
 
 def describe_predicate(predicate: PredicateInferred) -> str:

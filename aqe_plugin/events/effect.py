@@ -30,7 +30,8 @@ class Effect:
         millis: the time of the queries.
         rows_checked: by filters, with the ``rows_removed`` of them; in mode observe as estimated.
         shuffle_bytes: predicted not to have been written.
-        unread_bytes: estimated, of partitions and files that filters left out, each join by itself.
+        unread_bytes: estimated, of partitions and files that filters left out, each join by itself; without the
+            ``left_bytes`` of ``left_files`` that scans counted.
         unread_files: left out by limits, of ``limit_files``.
         saved_millis: predicted, of the joins that became cheaper; ``lost_millis`` of the ``dearer`` ones.
         processor_millis: what both come to in time of all cores.
@@ -52,6 +53,8 @@ class Effect:
     rows_removed: float = 0
     shuffle_bytes: float = 0
     unread_bytes: float = 0
+    left_files: int = 0
+    left_bytes: int = 0
     unread_files: int = 0
     limit_files: int = 0
     saved_millis: float = 0
@@ -102,7 +105,7 @@ def _of_join(join: JoinStory, mode: Mode, knows_savings: bool) -> Effect:
     decision, facts = join.decision, join.decision.facts
     saving = join.saving or NO_SAVING
     changed = join.saving is not None if knows_savings else _is_changed(join, mode)
-    saved = _finite(saving.elapsed_millis)
+    saved, files = _finite(saving.elapsed_millis), max(0, join.files_left_out[0])
     if mode == "apply":
         checked = sum(max(0, one.rows_in) for one in join.worked)
         removed: float = sum(max(0, one.rows_removed) for one in join.worked)
@@ -114,7 +117,9 @@ def _of_join(join: JoinStory, mode: Mode, knows_savings: bool) -> Effect:
         rows_checked=checked,
         rows_removed=removed,
         shuffle_bytes=_positive(saving.shuffle_bytes),
-        unread_bytes=_positive(saving.unread_bytes),
+        unread_bytes=0.0 if files else _positive(saving.unread_bytes),
+        left_files=files,
+        left_bytes=sum(max(0, one.bytes_left_out or 0) for one in join.worked),
         saved_millis=max(0.0, saved),
         lost_millis=max(0.0, -saved),
         processor_millis=_finite(saving.processor_millis),

@@ -330,6 +330,17 @@ class WeighedOption:
 
 
 @dataclass(frozen=True, slots=True)
+class Unforced:
+    """What the model decides of a forced join by the same facts; a probe side that was forced to start counts as
+    waiting."""
+
+    choice: Strategy
+    reason: Reason
+    build_filter: bool
+    filter_reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
 class JoinDecision:
     """The decision for one join.
 
@@ -338,6 +349,7 @@ class JoinDecision:
         pass_rate: estimated share of probe rows that pass the filter.
         pass_rate_source: what that share was estimated from; ``None`` in events of older jars.
         options: every option with its predicted cost and reason, the chosen one included.
+        unforced: of a join that is forced, what would have been decided otherwise; absent in old logs.
     """
 
     facts: JoinFacts
@@ -348,6 +360,7 @@ class JoinDecision:
     pass_rate: float
     pass_rate_source: str | None
     options: tuple[WeighedOption, ...]
+    unforced: Unforced | None = None
 
     @property
     def join_id(self) -> str:
@@ -385,6 +398,7 @@ class FilterOutcome:
         files_left_out: data files that the scan did not read because they hold none of the keys; ``None`` if not known.
         bytes_left_out: of these files.
         files_kept: why the scan read all files although its keys are known.
+        files_listed: data files that the scan would have read without leaving out any; absent in old logs.
     """
 
     filter_id: str
@@ -404,6 +418,7 @@ class FilterOutcome:
     files_left_out: int | None = None
     bytes_left_out: int | None = None
     files_kept: Reason | None = None
+    files_listed: int | None = None
 
     @property
     def rows_removed(self) -> int:
@@ -575,6 +590,7 @@ class ExecutionStarted:
     Attributes:
         plan_parts: what its plan computes; empty when the log does not say.
         force: what the session, other than its application, sets ``spark.aqePlugin.force`` to; ``None`` without that.
+        root_execution_id: the query that runs this one, itself if none does; old Sparks do not say it.
     """
 
     execution_id: int
@@ -582,6 +598,7 @@ class ExecutionStarted:
     time: int
     plan_parts: tuple[str, ...] = ()
     force: str | None = None
+    root_execution_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,13 @@ class JoinStory:
         return tuple(outcome for outcome in self.outcomes if outcome.kind not in FILTERS_WITHOUT_EFFECT)
 
     @property
+    def files_left_out(self) -> tuple[int, int | None]:
+        """The data files that the filter's scans did not read for want of a key, and of how many, if known."""
+        told = [(one.files_left_out, one.files_listed) for one in self.worked if one.files_left_out]
+        listed = [of for _, of in told if of is not None]
+        return sum(left for left, _ in told), sum(listed) if told and len(listed) == len(told) else None
+
+    @property
     def measured(self) -> tuple[int, int] | None:
         """The rows that the filter's scans were to produce and those that passed; ``None`` where no filter checked one.
 
@@ -127,6 +134,7 @@ class QueryStory:
         plan_digest: the same for queries that compute the same, in every mode; empty when the log lacks the plan.
         force: what ``spark.aqePlugin.force`` was set to, by the session if ``session_forces``, else by its application;
             ``None`` when the log has no such setting.
+        run_by: the number of the query that ran this one, as Delta's ``MERGE`` runs several; ``None`` if none did.
     """
 
     application: str
@@ -148,6 +156,7 @@ class QueryStory:
     plan_digest: str = ""
     force: str | None = None
     session_forces: bool = False
+    run_by: int | None = None
 
     @property
     def arm(self) -> TrialArm | None:
@@ -273,6 +282,7 @@ def _story(
         decided_arm=next((one.arm for one in query.decided if one.arm is not None), None),
         plan_digest=plan_digest(started.plan_parts, bounds) if started is not None else "",
         force=started.force if started is not None else None,
+        run_by=started.root_execution_id if started is not None and started.root_execution_id != execution_id else None,
         session_forces=started is not None and started.force is not None,
     )
 

@@ -40,6 +40,7 @@ class NotedJoin:
         option: what ran or, in mode observe, would have run, where Spark runs ``spark_strategy``.
         saved_millis: predicted; negative is a loss.
         expected: the share of rows that was expected to pass; ``passed`` the share that did, of ``rows``.
+        unread: not all of these rows were read, as files, partitions or row groups were left out.
         waited_millis: how long the probe side waited for a build side that it did not use.
     """
 
@@ -54,6 +55,7 @@ class NotedJoin:
     expected: float | None
     passed: float | None
     rows: int
+    unread: bool
     waited_millis: float
 
 
@@ -180,6 +182,7 @@ class SavingsCount:
                         expected=decision.pass_rate if decision.build_filter else None,
                         passed=None if rows is None else rows[1] / rows[0],
                         rows=decision.facts.probe.scan_rows if rows is None else rows[0],
+                        unread=rows is not None and join.reached is not None and join.reached[0] < rows[0],
                         waited_millis=waited,
                     ),
                 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from aqe_plugin.conf.keys import CANARY, MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, PREFIX, conf_keys, problem_of
 from aqe_plugin.conf.target import TargetConf
 from aqe_plugin.errors import AqePluginError
+from aqe_plugin.events.lines import FORCE_KEY
 from aqe_plugin.install.jars import jar_name
 from aqe_plugin.install.plan import our_jars, times_listed
 
@@ -21,6 +22,7 @@ ADAPTIVE_KEY = "spark.sql.adaptive.enabled"
 NO_ADAPTIVE = "no join is decided, and none gets a filter; predicates and limits are not affected"
 NOT_ADAPTIVE = "expected true or false; with it, no query of Spark runs"
 AS_IF_OFF = "Until that is corrected, every query runs as if the plugin were off."
+AS_IF_NOT_FORCED = "Until that is corrected, no join is forced and all are decided as if the key were not set."
 JOIN_ROWS = 100
 
 
@@ -108,6 +110,7 @@ def key_checks(conf: Mapping[str, str]) -> list[Check]:
         problem = problem_of(key, conf[key])
         found = f"{conf[key]}: {problem}" if problem else conf[key]
         fix = AS_IF_OFF if key in conf_keys() and not key.startswith(CANARY) else ""
+        fix = AS_IF_NOT_FORCED if key == FORCE_KEY else fix
         checks.append(outcome_of(key, not problem, found, fix))
     if problem := adaptive_problem(conf):
         checks.append(Check(ADAPTIVE_KEY, "failed", f"{conf[ADAPTIVE_KEY]}: {problem}"))
@@ -122,7 +125,9 @@ def adaptive_problem(conf: Mapping[str, str]) -> str:
 
 def nothing_decided(conf: Mapping[str, str]) -> list[Check]:
     """Those of :func:`key_checks` with which no join is decided."""
-    return [check for check in key_checks(conf) if not check.ok and (check.fix or check.name == ADAPTIVE_KEY)]
+    return [
+        check for check in key_checks(conf) if not check.ok and (check.fix == AS_IF_OFF or check.name == ADAPTIVE_KEY)
+    ]
 
 
 def right_rows(rows: int) -> Check:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
-from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of
+from aqe_plugin.conf.keys import MODE_KEY, PLUGIN_CLASS, PLUGINS_KEY, entries_of, problem_of
 from aqe_plugin.errors import EventLogError
 from aqe_plugin.events.lines import FORCE_KEY, Decided, EnvironmentSet, ExecutorRemoved
 from aqe_plugin.events.model import ExecutionEnded, ExecutionStarted, JoinDecided, QueryEnded, TrialArm
-from aqe_plugin.install.checks import Check, nothing_decided, tried
+from aqe_plugin.install.checks import AS_IF_NOT_FORCED, Check, nothing_decided, tried
 from aqe_plugin.install.forced_joins import not_forced
 from aqe_plugin.logs import Record, Skipped, find_event_logs, read_log
 
@@ -165,7 +165,8 @@ class Undecided:
 
 
 class UnmetForce:
-    """What ``spark.aqePlugin.force`` names, in the conf of an application or of its sessions, and no query joined."""
+    """Values of ``spark.aqePlugin.force``, of an application or of its sessions, that are not allowed or that name what
+    no query joined."""
 
     def __init__(self) -> None:
         self._values: dict[str, dict[str, None]] = {}
@@ -181,13 +182,19 @@ class UnmetForce:
             self._values.setdefault(name, {})[value] = None
 
     def sentences(self) -> list[str]:
-        """One for each value that names what no query of the application joined; none where no join was decided."""
+        """One for each such value; none where no join was decided."""
         named: dict[str, list[str]] = {}
         for name, values in self._values.items():
             if decided := self._decided.get(name):
-                for unmet in filter(None, (not_forced(value, decided) for value in values)):
+                for unmet in filter(None, (_unmet(value, decided) for value in values)):
                     named.setdefault(unmet, []).append(name)
         return [_sentence(names, unmet) for unmet, names in named.items()]
+
+
+def _unmet(value: str, decided: Collection[str]) -> str:
+    if problem := problem_of(FORCE_KEY, value):
+        return f"{FORCE_KEY} = {value} is {problem}. {AS_IF_NOT_FORCED}"
+    return not_forced(value, decided)
 
 
 def _sentence(names: Sequence[str], what: str) -> str:

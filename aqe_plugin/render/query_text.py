@@ -12,6 +12,7 @@ from aqe_plugin.events.describe import (
     describe_choice,
     describe_choice_reason,
     describe_estimate,
+    describe_files,
     describe_filter,
     describe_flip,
     describe_join,
@@ -20,6 +21,7 @@ from aqe_plugin.events.describe import (
     describe_predicate,
     describe_price,
     describe_reason,
+    describe_unforced,
     describe_wait,
     options_not_taken,
 )
@@ -52,7 +54,7 @@ def plain(segments: Segments) -> str:
 
 
 def query_heading(query: QueryStory, description: int | None = None) -> Segments:
-    """Number, duration, description in so many characters, mode, arm of a trial, and application."""
+    """Numbers, duration, description in so many characters, mode, arm of a trial, and application."""
     took = "still running" if query.duration_millis is None else quantity(query.duration_millis, "millis")
     arm = "" if query.arm is None else f", {query.arm}"
     described = visible(query_name(query.description))
@@ -60,6 +62,7 @@ def query_heading(query: QueryStory, description: int | None = None) -> Segments
     application = f"{name} ({identity})" if name and name != identity else identity
     return (
         (f"query {query.execution_id}", "bold"),
+        *(((f" (run by query {query.run_by})", ""),) if query.run_by is not None else ()),
         (f"  {took}  ", ""),
         (described if description is None else shortened(described, description), "bold"),
         (f"  [{_mode(query)}{arm}]  {application}", "dim"),
@@ -114,12 +117,19 @@ def query_summary(query: QueryStory) -> Segments:
     parts = (
         f"filters planned {ended.planned}, applied {ended.applied}",
         f"{quantity(removed, 'rows')} removed",
+        *files_left_out(query),
         *_counted(len(query.limits), "limit"),
         *_counted(len(query.predicates), "inferred predicate"),
         f"plugin rules took {quantity(ended.rule_millis, 'millis')}{share}",
         describe_errors(ended),
     )
     return (("; ".join(parts), "red" if ended.errors or ended.applied < ended.planned else "dim"),)
+
+
+def files_left_out(query: QueryStory) -> tuple[str, ...]:
+    """How many files the scans of the query did not read for want of a key, if any."""
+    files = describe_files(sum(join.files_left_out[0] for join in query.joins), None)
+    return (f"{files} left out",) if files else ()
 
 
 def predicate_lines(query: QueryStory) -> Segments:
@@ -157,6 +167,8 @@ def _choice_cell(join: JoinStory, query: QueryStory) -> Segments:
     ]
     if forced := _forced_by(decision, query):
         cell.append((f"\n{visible(forced)}", "yellow"))
+    if decision.unforced is not None:
+        cell.append((f"\n{visible(describe_unforced(decision.unforced))}", ""))
     shuffled = join.saving.shuffle_bytes if join.saving is not None else None
     if join.spares_shuffle:
         cell.append((f"\n{_SHUFFLED_FIRST}", ""))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from aqe_plugin.events.both_ways import MeasuredSaving
-from aqe_plugin.events.describe import describe_in_place_of
+from aqe_plugin.events.describe import describe_files, describe_in_place_of
 from aqe_plugin.events.effect import Effect
 from aqe_plugin.events.quantities import count, quantities, quantity
 from aqe_plugin.events.savings import NotedJoin, QuerySaving, Savings, TableRows
@@ -101,7 +101,7 @@ def _changed(savings: Savings) -> str:
 
 
 def _applied(effect: Effect, savings: Savings) -> Iterator[tuple[str, str]]:
-    yield "saved", _saved(effect)
+    yield "saved" if effect.net_millis >= 0 else "lost", _saved(effect)
     yield from _processor(effect, "less")
     if (measured := savings.measured) is not None:
         yield "measured", _measured(measured)
@@ -129,7 +129,7 @@ def _measured(measured: MeasuredSaving) -> str:
 def _observed(savings: Savings) -> Iterator[tuple[str, str]]:
     effect = savings.unmeasured
     others = "" if effect.queries == savings.observed.queries else "; without the queries measured above"
-    yield "would save", f"{_saved(effect)}{others}"
+    yield "would save" if effect.net_millis >= 0 else "would lose", f"{_saved(effect)}{others}"
     yield from _processor(effect, "would be less")
     yield from _spared(effect, "would check would be removed, by estimate", "would not be")
     if cost := "; ".join(_cost(effect)):
@@ -160,7 +160,15 @@ def _saved(effect: Effect) -> str:
     took = quantity(effect.millis, "millis")
     if not effect.changed:
         return f"nothing, no join changed; the runs took {took}"
-    return f"{quantity(effect.saved_millis, 'millis')} predicted by price{unpriced}, over all runs, which took {took}"
+    saved = quantity(effect.saved_millis, "millis")
+    told, net = f"{saved} predicted by price", quantity(-effect.net_millis, "millis")
+    if effect.net_millis < 0:
+        told = f"{net} in all, predicted by price: {_lost(effect)}, {saved} saved in others"
+    return f"{told}{unpriced}, over all runs, which took {took}"
+
+
+def _lost(effect: Effect) -> str:
+    return f"{quantity(effect.lost_millis, 'millis')} lost in {_number(effect.dearer, 'join')}"
 
 
 def _removed(effect: Effect) -> str:
@@ -169,16 +177,18 @@ def _removed(effect: Effect) -> str:
 
 
 def _unread(effect: Effect) -> str:
+    size = quantity(effect.left_bytes, "bytes")
+    keyless = f"{describe_files(effect.left_files, None)} ({size}) without a key" if effect.left_files else ""
     partitions = (
         f"{quantity(effect.unread_bytes, 'bytes')} of partitions and files, estimated" if effect.unread_bytes else ""
     )
     files = f"{effect.unread_files:,} of {effect.limit_files:,} files below limits" if effect.unread_files else ""
-    return " and ".join(part for part in (partitions, files) if part)
+    return " and ".join(part for part in (keyless, partitions, files) if part)
 
 
 def _cost(effect: Effect) -> Iterator[str]:
-    if effect.dearer:
-        yield f"{quantity(effect.lost_millis, 'millis')} lost by price, predicted, in {_number(effect.dearer, 'join')}"
+    if effect.dearer and effect.net_millis >= 0:
+        yield f"{_lost(effect)}, predicted by price"
     if effect.vain_waits:
         yield f"{_number(effect.vain_waits, 'wait')} for nothing, {quantity(effect.vain_millis, 'millis')} long in all"
     if effect.idle_filters:
@@ -202,7 +212,10 @@ def _noted(join: NotedJoin, savings: Savings, logs: str | None) -> str:
     passes = ""
     if join.passed is not None and join.expected is not None:
         expected, removed = quantities(1 - join.expected, 1 - join.passed, "ratio")
-        passes = f"its filter removed {removed} of {quantity(join.rows, 'rows')}, {expected} was expected"
+        rows = quantity(join.rows, "rows")
+        passes = f"its filter removed {removed} of {rows}, {expected} was expected"
+        if join.unread:
+            passes = f"{removed} of {rows} were removed by its filter or not read, {expected} was expected"
     change = "" if join.option is None else describe_in_place_of(join.option, join.spark_strategy)
     millis = quantity(abs(join.saved_millis), "millis")
     what = {

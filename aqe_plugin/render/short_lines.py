@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from aqe_plugin.events.describe import (
     describe_filtering,
     describe_limit_choice,
+    describe_loss,
     describe_predicate,
     describe_strategy,
     reason_words,
@@ -20,6 +21,7 @@ from aqe_plugin.render.query_text import (
     STYLES,
     Segments,
     describe_errors,
+    files_left_out,
     plain,
     query_failure,
     query_heading,
@@ -61,6 +63,7 @@ def _effect_of_filters(query: QueryStory) -> Segments:
     removed = sum(outcome.rows_removed for outcome in ended.outcomes)
     missed = ended.planned - ended.applied
     found = f": {ended.applied:,} filter{'' if ended.applied == 1 else 's'}, {quantity(removed, 'rows')} removed"
+    found = ", ".join((found, *files_left_out(query)))
     return ((found, ""), *(((f", {missed:,} planned and not applied", "yellow"),) if missed > 0 else ()))
 
 
@@ -137,6 +140,11 @@ def _why(join: JoinStory, query: QueryStory) -> str:
         words.extend(reason_words(reason) for reason in reasons)
     if decision.build_filter:
         words.append(describe_filtering(join, query.mode))
+    if decision.unforced is not None:
+        by = decision.unforced
+        words.append(f"else {describe_strategy(by.choice, by.build_filter)}: {reason_words(by.reason)}")
+    if loss := describe_loss(join, query.mode):
+        words.append(loss)
     if join.vain_millis:
         words.append(f"waited {quantity(join.vain_millis, 'millis')} for nothing")
     return visible("; ".join(words))

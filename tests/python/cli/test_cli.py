@@ -249,6 +249,22 @@ def test_explain_of_an_unknown_query_names_the_known_ones(tmp_path: Path, answer
     many = write_log(tmp_path / "app-2", *(query_lines(number) for number in range(5, 9)))
     _, _, err = answer("explain", str(many), "--query", "12")
     assert err.endswith(" for query 12 in it; it has those of 4 queries from 5 to 8.\n")
+    apart = write_log(tmp_path / "app-3", *(query_lines(number) for number in (3, 7, 14, 90)))
+    _, _, err = answer("explain", str(apart), "--query", "12")
+    assert err.endswith(" for query 12 in it; it has those of 4 queries from 3 to 90, the nearest 7 and 14.\n")
+
+
+def test_explain_finds_what_a_command_ran_by_the_number_of_the_command(tmp_path: Path, answer: Answer) -> None:
+    log = write_log(tmp_path / "app-1", *(query_lines(number) for number in (6, 7, 8)))
+    for number in (7, 8):
+        own, root = f'"rootExecutionId":{number}', '"rootExecutionId":5'
+        log.write_bytes(log.read_bytes().replace(own.encode(), root.encode(), 1))
+    code, out, _ = answer("explain", str(log), "--query", "5")
+    headings = [line for line in out.splitlines() if line.startswith("query")]
+    assert code == 0
+    assert [one.partition("  ")[0] for one in headings] == ["query 7 (run by query 5)", "query 8 (run by query 5)"]
+    assert answer("explain", str(log), "--query", "8")[1].startswith("query 8 (run by query 5)  ")
+    assert answer("explain", str(log), "--query", "6")[1].startswith("query 6  ")
 
 
 def test_explain_of_nothing_is_an_error(answer: Answer) -> None:

@@ -48,7 +48,7 @@ def test_both_of_the_plugins_events_are_read() -> None:
 
 
 def test_sparks_own_events_give_description_times_and_error() -> None:
-    assert parse_event(started(3, "q50")) == ExecutionStarted(3, "q50", 1_700_000_000_000)
+    assert parse_event(started(3, "q50")) == ExecutionStarted(3, "q50", 1_700_000_000_000, root_execution_id=3)
     assert parse_event(over(3, "boom")) == ExecutionEnded(3, 1_700_000_003_400, "boom")
     assert parse_event(APPLICATION_START) == ApplicationStarted("app-1", "nightly", 1)
 

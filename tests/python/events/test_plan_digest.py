@@ -70,4 +70,4 @@ def test_a_bound_that_was_inferred_is_left_out_of_a_plan_with_it_and_of_one_with
 def test_a_start_without_a_plan_has_no_digest_and_one_with_a_plan_has_its_own() -> None:
     assert digest("") == ""
     found = parse_event(started(plan=PLAN, force="*=no_filter"))
-    assert found == ExecutionStarted(7, "q93", 1_700_000_000_000, plan_parts(PLAN), "*=no_filter")
+    assert found == ExecutionStarted(7, "q93", 1_700_000_000_000, plan_parts(PLAN), "*=no_filter", 7)

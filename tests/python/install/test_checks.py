@@ -144,7 +144,7 @@ def test_a_key_in_other_letters_is_named_with_the_right_ones() -> None:
 def test_only_values_that_are_not_allowed_and_absent_adaptive_execution_decide_no_join() -> None:
     rate, typo = f"{PREFIX}filter.maxPassRate", f"{PREFIX}filter.maxByte"
     of_a_canary = {f"{CANARY}set.filter.maxByte": "1", CANARY_SHARE: "7"}
-    stopping = nothing_decided({typo: "1m", rate: "7", **of_a_canary, ADAPTIVE_KEY: "false"})
+    stopping = nothing_decided({f"{PREFIX}force": "a=b", typo: "1m", rate: "7", **of_a_canary, ADAPTIVE_KEY: "false"})
     assert [check.name for check in stopping] == [rate, ADAPTIVE_KEY]
 
 

@@ -136,6 +136,17 @@ def test_an_id_that_is_forced_and_that_no_query_joined_is_named_with_those_there
     assert f"remark  force       {told}" in out
 
 
+def test_a_typing_error_in_what_is_forced_is_named_with_its_effect(tmp_path: Path, answer: Answer) -> None:
+    conf = environment(LOADED | {"spark.aqePlugin.force": "j1=brodcast"})
+    (tmp_path / "app-1").write_bytes(LOG_START + conf + started() + line(decided()) + over() + line(ended()))
+    code, _, err = answer("explain", str(tmp_path))
+    told = " ".join(err.split())
+    assert (code, "app-1: spark.aqePlugin.force = j1=brodcast is not allowed: expected entries" in told) == (0, True), (
+        err
+    )
+    assert told.endswith("no join is forced and all are decided as if the key were not set.")
+
+
 def test_of_many_ids_the_nearest_are_named_first() -> None:
     decided = [f"inner:{one}=d_date_sk" for one in ("ss_sold_date_sk", "sr_returned_date_sk", "a", "b", "c")]
     told = not_forced("inner:ss_sold_date=d_date_sk=broadcast", decided)

@@ -75,7 +75,12 @@ def test_a_choice_stands_beside_what_spark_does_by_itself() -> None:
     assert describe_choice(broadcast) == "Spark: sort-merge → plugin: broadcast with filter"
     other = replace(broadcast, facts=replace(FACTS, spark_strategy="leave_to_spark"))
     left = replace(other, choice="leave_to_spark", build_filter=False)
-    assert describe_choice(left) == "Spark: another method → plugin: left to Spark"
+    assert describe_choice(left) == "Spark's own method, kept"
+    assert describe_choice(replace(left, facts=FACTS)) == "Spark's sort-merge, kept"
+    assert describe_choice(replace(left, choice="plain_sort_merge", facts=FACTS)) == "Spark's sort-merge, kept"
+    assert describe_choice(replace(DECISION, choice="leave_to_spark")) == (
+        "Spark: sort-merge → plugin: the same with filter"
+    )
 
 
 def test_a_join_left_to_spark_has_the_predicted_cost_of_sparks_own_method() -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from aqe_plugin.conf.keys import PREFIX, conf_keys
 from aqe_plugin.events.describe import describe_estimate, reason_meanings
 from aqe_plugin.events.lines import parse_event
-from aqe_plugin.events.model import FilterOutcome, Mode, Reason, Strategy, WeighedOption
+from aqe_plugin.events.model import FilterOutcome, Mode, Reason, Strategy, Unforced, WeighedOption
 from aqe_plugin.events.queries import JoinStory, QueryStory, queries_in
 from aqe_plugin.render.queries import plain_lines, query_lines, query_table
 from aqe_plugin.render.query_text import plain, shortened
@@ -93,6 +93,52 @@ def test_in_short_a_query_and_each_of_its_joins_limits_and_predicates_is_a_line(
         f"  limit: fewest files  100.0 k rows of sales    {proven}",
         "  predicate            sales: (day <= 17)       an inequality",
     )
+
+
+def test_in_short_files_that_were_left_out_come_before_the_rows_of_the_others() -> None:
+    def told(**changes: int | None) -> tuple[str, str]:
+        outcome = replace(OUTCOME, rows_unchecked=0, **changes)  # type: ignore[arg-type]
+        ended_ = replace(ended(outcomes=(outcome,)), outcomes=(outcome,))
+        head, join = lines(replace(story(), joins=(replace(story().joins[0], outcomes=(outcome,)),), ended=ended_), 200)
+        return head.rpartition(": ")[2], join.rpartition("  ")[2]
+
+    assert told(files_left_out=278, files_listed=300) == (
+        "1 filter, 27.6 M rows removed, 278 files left out",
+        "filter left out 278 of 300 files and removed 96 % of the other 28.8 M rows",
+    )
+    assert told(files_left_out=278)[1] == "filter left out 278 files and removed 96 % of the other 28.8 M rows"
+    assert told(files_left_out=1, files_listed=1, rows_in=0, rows_out=0) == (
+        "1 filter, 0 rows removed, 1 file left out",
+        "filter left out 1 of 1 file, no row reached it",
+    )
+    assert told(files_left_out=0, files_listed=300)[1] == "filter removed 96 % of 28.8 M rows"
+
+
+def test_in_short_a_join_that_its_filter_made_dearer_says_so() -> None:
+    dearer = replace(story().joins[0], saving=replace(SAVING, elapsed_millis=-223.0))
+    assert lines(replace(story(), joins=(dearer,)), 200)[1].endswith(
+        "filter removed 96 % of 28.8 M rows; cost 223 ms more than Spark's own, predicted"
+    )
+    observed = replace(story(), mode="observe", joins=(replace(dearer, outcomes=()),))
+    assert lines(observed, 200)[1].endswith("; would cost 223 ms more than Spark's own, predicted")
+
+
+def test_a_forced_join_says_what_would_have_been_decided() -> None:
+    by = Unforced(
+        "broadcast", Reason("CHEAPEST", 13.0, 40.0, "millis", ""), True, Reason("FILTER_PAYS", 13, 40, "millis", "")
+    )
+    forced = Reason("FORCED", None, None, "", f"{PREFIX}force")
+    decision = replace(DECISION, choice="plain_sort_merge", reason=forced, build_filter=False, filter_reason=forced)
+    one = replace(story(), joins=(JoinStory(replace(decision, unforced=by), (), ()),))
+    assert lines(one, 300)[1].endswith(
+        f"; else broadcast with filter: {reason_meanings()['CHEAPEST'].partition(';')[0]}"
+    )
+    assert "if it were not forced: broadcast with filter: the cheapest option" in table(one, width=1500)
+    assert "(FILTER_PAYS: 13 ms with it, 40 ms without)" in table(one, width=1500)
+
+
+def test_a_query_that_another_one_ran_names_it() -> None:
+    assert lines(replace(story(), run_by=5))[0].startswith("query 7 (run by query 5)  3.4 s  q93")
 
 
 def test_in_short_a_join_says_in_words_why_it_is_not_changed() -> None:

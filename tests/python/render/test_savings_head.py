@@ -71,7 +71,7 @@ GOLDEN = """
   rows          83.5 M of 115.2 M rows (72.5 %) that filters checked were removed
   shuffles      298.3 MiB not written, predicted
   reads         1,900 of 2,000 files below limits not read
-  cost          223 ms lost by price, predicted, in 1 join; 1 filter let every row pass; 140 ms in the plugin's rules; 1
+  cost          223 ms lost in 1 join, predicted by price; 1 filter let every row pass; 140 ms in the plugin's rules; 1
                 planned filter not found when scans ran; 1 fault of the plugin; 1 query failed
   worth a look  largest saving, filtered sort-merge in place of Spark's sort-merge: saved 3.4 s, predicted
                 query 10, store_sales.item_sk = dim.item_sk
@@ -81,6 +81,28 @@ GOLDEN = """
                 query 21, store_sales.store_sk = dim.store_sk
                 aqe-plugin explain '/logs/a b' --query 21 --why
 """
+
+
+def test_where_more_is_lost_than_saved_the_head_says_lost() -> None:
+    dear = [query(1, joined("store_sk", removed=0.02)), query(2, joined("date_sk", removed=0.02))]
+    told = lines(dear, width=300)
+    assert told[1].startswith(
+        "  lost          446 ms in all, predicted by price: 446 ms lost in 2 joins, 0 ms saved in others"
+    )
+    assert not any("lost" in row for row in told if row.startswith("  cost "))
+    observed = lines([replace(one, mode="observe") for one in dear], width=300)
+    assert observed[1].startswith("  would lose    446 ms in all")
+
+
+def test_rows_of_files_that_were_not_read_are_told_from_those_that_a_filter_removed() -> None:
+    few = replace(OUTCOME, rows_in=1_000_000, rows_out=980_000, rows_unchecked=0, files_left_out=278, files_listed=300)
+    left = replace(few, bytes_left_out=3 * MEGABYTE)
+    one = query(1, JoinStory(DECISION, (PLANNED,), (left,), saving=replace(DEARER, unread_bytes=9e9)))
+    told = lines([one], width=300)
+    assert "  rows          20.0 k of 1.0 M rows (2 %) that filters checked were removed" in told
+    assert "  reads         278 files (3.0 MiB) without a key not read" in told
+    (loss,) = (row for row in told if "largest loss" in row)
+    assert loss.endswith("; 96.6 % of 28.8 M rows were removed by its filter or not read, 96 % was expected")
 
 
 def test_what_was_not_measured_stands_beside_it_as_what_would_be_saved() -> None:

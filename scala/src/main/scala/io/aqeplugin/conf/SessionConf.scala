@@ -22,8 +22,11 @@ object SessionConf {
   /** How far limits read fewer files, likewise. */
   def limitMode(conf: SQLConf): Mode = said(conf).limitMode
 
-  /** The plugin's present settings in `conf`. */
+  /** The plugin's present settings in `conf`; a bad value of [[AqeConf.Force]] forces nothing. */
   def read(conf: SQLConf): Either[ConfError, Settings] = said(conf).settings
+
+  /** What is wrong with the options that are forced, which nothing else depends on. */
+  def badForce(conf: SQLConf): Option[ConfError] = said(conf).badForce
 
   /** The arm of a query with `conf`; none when the application has no canary.
     *
@@ -42,7 +45,8 @@ object SessionConf {
 
   /** What a conf says of the plugin. */
   private final class Said(val values: Map[String, String]) {
-    lazy val settings: Either[ConfError, Settings] = AqeConf.read(values.get)
+    lazy val badForce: Option[ConfError] = values.get(AqeConf.Force.key).flatMap(AqeConf.Force.parse(_).left.toOption)
+    lazy val settings: Either[ConfError, Settings] = AqeConf.read(badForce.fold(values)(bad => values - bad.key).get)
     lazy val unknownKeys: Seq[String] = values.keys.filter(key => !key.startsWith(Canary.Prefix) && !KnownKeys(key)).toSeq.sorted
     lazy val isOff: Boolean = values.get(AqeConf.ModeKey.key).map(AqeConf.ModeKey.parse).contains(Right(Mode.Off))
     lazy val predicatesMode: Mode = lesser(AqeConf.PredicatesMode)

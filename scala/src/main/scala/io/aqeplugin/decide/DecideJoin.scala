@@ -28,10 +28,16 @@ object DecideJoin {
 
   /** Why no decision can change the method. */
   private[aqeplugin] def whyFixed(facts: JoinFacts): Option[Reason] =
-    if (facts.hint.isDefined) Some(Reason(ReasonCode.Hint))
+    if (facts.hint.isDefined) hinted(facts)
     else if (facts.build.rows < 0) Some(Reason(ReasonCode.FactsMissing))
     else if (KeptStrategies(facts.sparkStrategy)) Some(Reason(ReasonCode.OtherStrategy))
     else None
+
+  /** Nobody can write it: Spark's plan of a MERGE has it, which looks at every row of the target once. */
+  private[decide] val HintOfCommand = "no_broadcast_and_replication"
+
+  private def hinted(facts: JoinFacts): Option[Reason] =
+    facts.hint.map(name => Reason(if (name == HintOfCommand) ReasonCode.CommandHint else ReasonCode.Hint))
 
   private val KeptStrategies: Set[Strategy] = Set(Strategy.ShuffledHash, Strategy.LeaveToSpark)
 
@@ -39,6 +45,6 @@ object DecideJoin {
     * filter. A hint is the reason for the method.
     */
   def leftAlone(facts: JoinFacts, thresholds: Thresholds, reason: Reason): JoinDecision =
-    new Weighing(facts, thresholds).leave(facts.hint.fold(reason)(_ => Reason(ReasonCode.Hint)))
+    new Weighing(facts, thresholds).leave(hinted(facts).getOrElse(reason))
       .copy(buildFilter = false, filterReason = reason)
 }

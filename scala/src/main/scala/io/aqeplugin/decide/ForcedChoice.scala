@@ -28,6 +28,7 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
     def isForcedOver(weighed: WeighedOption): Boolean =
       if (weighed.costMillis.isDefined) reason == forced || filterRefusal.isEmpty && weighed.option.withFilter != buildFilter
       else weighed.option.withFilter && weighed.reason.code == ReasonCode.NoTargetScan && isForcedToStart
+    val alone = if (isForcedToStart) unstarted else model
     // What would have been chosen before the probe side started.
     def isNoLongerOpen(weighed: WeighedOption): Boolean = method.isEmpty && unstarted.taken.contains(weighed.option)
     unstarted.copy(
@@ -40,7 +41,8 @@ private[decide] final class ForcedChoice(facts: JoinFacts, option: ForcedOption,
         if (isForcedOver(weighed)) weighed.copy(reason = forced)
         else if (isNoLongerOpen(weighed)) weighed.copy(reason = model.reason)
         else weighed
-      }
+      },
+      unforced = Some(Unforced(alone.choice, alone.reason, alone.buildFilter, alone.filterReason))
     )
   }
 

@@ -264,7 +264,7 @@ final case class JoinFacts(
     @Told(doc = "the finished build side") build: BuildFacts,
     @Told(doc = "the probe side, as estimated before it runs") probe: ProbeFacts,
     @Told(doc = "the size of the cluster") cluster: ClusterFacts,
-    @Told(doc = "the user's own join hint") hint: Option[String],
+    @Told(doc = "the join's hint: the user's, or `no_broadcast_and_replication` of a command such as MERGE") hint: Option[String],
     @Told(doc = "what Spark would do by itself") sparkStrategy: Strategy,
     @Told(doc = "whether the join type and the session allow a broadcast of the build side") canBroadcast: Boolean,
     @Told(doc = "why the plan allows no filter: a reason code") filterObstacle: Option[ReasonCode] = None,

@@ -33,6 +33,7 @@ object ReasonCode extends DefinedNames[ReasonCode] {
   val Costlier = code("COSTLIER", Strategy)("another option is cheaper")
   val Tie = code("TIE", Any)("the two prices are too close to tell which is lower, so the plan stays as it is")
   val Hint = code("HINT", Strategy)("the user's own join hint fixes the strategy")
+  val CommandHint = code("COMMAND_HINT", Strategy)("a hint that the command's own plan has, as that of a MERGE, fixes the strategy")
   val BroadcastMemory = code("BROADCAST_MEMORY", Strategy)("the build side takes too much memory to be broadcast")
   val BroadcastRows = code("BROADCAST_ROWS", Strategy)("the build side has too many rows to be broadcast")
   val BroadcastWidth = code("BROADCAST_WIDTH", Strategy)(
@@ -57,12 +58,16 @@ object ReasonCode extends DefinedNames[ReasonCode] {
   val FactsMissing = code("FACTS_MISSING", Any)("the row counts that the price depends on are unknown")
 
   // Why the build side's keys became a filter or not.
-  val FilterPays = code("FILTER_PAYS", Filter)("the rows a filter removes cost more than building and checking it")
-  val FilterCostsMore = code("FILTER_COSTS_MORE", Filter)("building and checking a filter costs more than the rows it removes")
+  val FilterPays =
+    code("FILTER_PAYS", Filter)("the rows and the reading of files that a filter spares cost more than building and checking it")
+  val FilterCostsMore =
+    code("FILTER_COSTS_MORE", Filter)("building and checking a filter costs more than the rows and the reading of files that it spares")
   val PassRateTooHigh = code("PASS_RATE_TOO_HIGH", Filter)("too many probe rows would pass the filter")
   val TooFewRows = code("TOO_FEW_ROWS", Filter)("the scans produce too few rows for a filter to pay")
   val FilterTooBig = code("FILTER_TOO_BIG", Filter)("the filter would be larger than the limit")
-  val JoinType = code("JOIN_TYPE", Filter)("the join keeps probe rows that have no partner")
+  val JoinType = code("JOIN_TYPE", Filter)(
+    "the join keeps probe rows that have no partner, as an outer join does, or a MERGE with WHEN NOT MATCHED BY SOURCE"
+  )
   val UnsupportedKeyType = code("UNSUPPORTED_KEY_TYPE", Filter)("a key column has a type that filters do not support")
   val EngineKey = code("ENGINE_KEY", Filter)(
     "an engine carries the plan out, and a key is no column of integers, dates, timestamps or strings, by which it filters"

@@ -12,14 +12,25 @@ final case class DataFiles(count: Long, bytes: Long) {
   def +(other: DataFiles): DataFiles = DataFiles(count + other.count, bytes + other.bytes)
 }
 
+/** Files that were left out.
+  *
+  * @param listed
+  *   the number of files that would have been read otherwise
+  */
+final case class UnreadFiles(files: DataFiles, listed: Long) {
+
+  /** With those that the next step left out of what this one has left. */
+  def +(next: UnreadFiles): UnreadFiles = copy(files = files + next.files)
+}
+
 /** The data files that keys left out of a scan, where its source tells. */
 object LeftOut {
 
   /** Asked when the scan has run: what one filter left out, or why nothing; none if it is not known. */
-  type Told = () => Option[Either[Reason, DataFiles]]
+  type Told = () => Option[Either[Reason, UnreadFiles]]
 
   /** What one step left out, asked of the scan when that has run; none if it is not known. */
-  type Count = SparkPlan => Option[DataFiles]
+  type Count = SparkPlan => Option[UnreadFiles]
 
   /** A task that gets the scan with its tags needs none. */
   private final case class Steps(@transient all: Vector[Count])

@@ -289,9 +289,10 @@ final case class FilterLabel(
       built.fold(0L)(_.buildMillis),
       waitMillis,
       built.fold(0L)(_.rows),
-      filesLeftOut = files.map(_.count),
-      bytesLeftOut = files.map(_.bytes),
-      filesKept = told.flatMap(_.left.toOption)
+      filesLeftOut = files.map(_.files.count),
+      bytesLeftOut = files.map(_.files.bytes),
+      filesKept = told.flatMap(_.left.toOption),
+      filesListed = files.map(_.listed)
     )
   }
 

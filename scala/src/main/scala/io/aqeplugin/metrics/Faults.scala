@@ -37,6 +37,11 @@ object Faults {
     if (isNew(error.message)) log.warn(s"aqe-plugin: ${error.message} Until it is corrected, queries run as if the plugin were off.")
   }
 
+  /** Logs a forced option that is not allowed, most likely a typing error, once for each value. It does not count as a fault. */
+  def badForce(error: ConfError): Unit = if (isNew(error.message)) log.warn(
+    s"aqe-plugin: ${error.message} Until it is corrected, no join is forced and all are decided as if the key were not set."
+  )
+
   /** Logs an unknown key of the plugin, most likely a typing error, once. It does not count as a fault. */
   def unknownKey(key: String): Unit =
     if (isNew(key)) log.warn(

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 
-/** The join hint that the query's author wrote.
+/** The join hint that the query's author wrote, or that the plan of a command such as MERGE has from its beginning.
   *
   * AQE sets hints too, on the side of a finished stage that has many empty partitions or only small ones. Two of them cannot be written in
   * a query. The third, `SHUFFLE_HASH`, is the author's when its side has not run. A plan that EXPLAIN made may run later, and when it is seen

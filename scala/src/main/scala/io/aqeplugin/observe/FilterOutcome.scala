@@ -30,7 +30,9 @@ final case class FilterOutcome(
     filesLeftOut: Option[Long] = None,
     @Told(doc = "bytes of these files", unit = "bytes") bytesLeftOut: Option[Long] = None,
     @Told(doc = "why the scan read all files although its keys are known; null if it did not, or for no such reason")
-    filesKept: Option[Reason] = None
+    filesKept: Option[Reason] = None,
+    @Told(doc = "data files that the scan would have read otherwise; null if `filesLeftOut` is", unit = "files")
+    filesListed: Option[Long] = None
 ) {
 
   /** Whether the scan found its filter when it ran; one that passes all rows counts as found and has a reason. */

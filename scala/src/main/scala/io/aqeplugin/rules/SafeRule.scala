@@ -38,6 +38,7 @@ abstract class SafeRule[P <: QueryPlan[_]](session: SparkSession) extends Rule[P
           None
         case Right(settings) =>
           SessionConf.unknownKeys(conf).foreach(Faults.unknownKey)
+          SessionConf.badForce(conf).foreach(Faults.badForce)
           Some(RuleContext.first(session, settings, plan))
       }
   }

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-import io.aqeplugin.exec.{ColumnKeys, DataFiles, LeftOut}
+import io.aqeplugin.exec.{ColumnKeys, DataFiles, LeftOut, UnreadFiles}
 import io.aqeplugin.metrics.Survivable
 import io.aqeplugin.observe.TableStatistics
 
@@ -36,7 +36,7 @@ private[storage] object DeltaV2Keys extends KeyedFormat {
           if filesOf(fresh).count < files.count
         } yield {
           val left = DataFiles(files.count - filesOf(fresh).count, files.bytes - filesOf(fresh).bytes)
-          LeftOut.counted(batch, KeyedFormat.linked(batch, ThisSparkLine.withSource(batch, fresh)), Some(_ => Some(left)))
+          LeftOut.counted(batch, KeyedFormat.linked(batch, ThisSparkLine.withSource(batch, fresh)), Some(_ => Some(UnreadFiles(left, files.count))))
         }
       catch {
         case Survivable(error) =>

@@ -9,7 +9,7 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec
 import org.apache.spark.unsafe.types.UTF8String
 
 import io.aqeplugin.decide.Reason
-import io.aqeplugin.exec.{ColumnKeys, DataFiles, LeftOut}
+import io.aqeplugin.exec.{ColumnKeys, DataFiles, LeftOut, UnreadFiles}
 import io.aqeplugin.metrics.Survivable
 import io.aqeplugin.observe.TableStatistics
 
@@ -55,7 +55,7 @@ private[storage] object IcebergKeys extends KeyedFormat {
     * @param told
     *   a condition that stands for the keys
     */
-  private final case class Planned(by: AnyRef, tasks: Seq[AnyRef], told: AnyRef, leftOut: DataFiles)
+  private final case class Planned(by: AnyRef, tasks: Seq[AnyRef], told: AnyRef, leftOut: UnreadFiles)
 
   /** By conditions, column and keys. */
   private val earlier = new PerRelation[(String, String, ColumnKeys), Planned]("icebergFiles")
@@ -75,7 +75,7 @@ private[storage] object IcebergKeys extends KeyedFormat {
       if tasks.size < before.size || pushed.isDefined
     } yield {
       val left = before -- tasks.map(read.fileOf)
-      Planned(by, tasks, search.told, DataFiles(left.size.toLong, left.values.sum))
+      Planned(by, tasks, search.told, UnreadFiles(DataFiles(left.size.toLong, left.values.sum), before.size.toLong))
     }
 
   /** Whether row groups and manifests are likely to lack all keys. */

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.{Expression, FileSourceConstant
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex
 
-import io.aqeplugin.exec.{DataFiles, LeftOut}
+import io.aqeplugin.exec.{DataFiles, LeftOut, UnreadFiles}
 import io.aqeplugin.observe.Conjuncts
 
 /** Whole files that keys leave out of a scan of files: those that Spark or Delta does not list. What a reader leaves out of the others, it
@@ -20,14 +20,14 @@ private[storage] object UnlistedFiles {
     if (LeftOut.of(scan).isEmpty) LeftOut.counted(scan, copy, Some(leftOut(scan, _))) else copy
   }
 
-  private def leftOut(scan: FileSourceScanExec, ran: SparkPlan): Option[DataFiles] =
+  private def leftOut(scan: FileSourceScanExec, ran: SparkPlan): Option[UnreadFiles] =
     for {
       // First, as a scan in an engine's plan is asked before it runs.
       left <- listed(ran)
       all <- Try(withoutKeys(scan)).toOption.flatten
       // Somebody may have refreshed the list in between.
       if left.count <= all.count && left.bytes <= all.bytes
-    } yield DataFiles(all.count - left.count, all.bytes - left.bytes)
+    } yield UnreadFiles(DataFiles(all.count - left.count, all.bytes - left.bytes), all.count)
 
   /** None if that is known only by a new look at files or at a catalog, or if Spark leaves out others too when it runs the scan. */
   private def withoutKeys(scan: FileSourceScanExec): Option[DataFiles] = scan.relation.location match {

@@ -34,6 +34,8 @@ object DecisionColumns {
   private val Build = Form.of[BuildFacts].schema
   private val Wait = Form.of[WaitDecision].schema
   private val Ended = Form.of[QueryEnded].schema
+  private val Unforced = Form.of[Unforced].schema
+  private val OnlyForced = "null unless `spark.aqePlugin.force` has an option for the join"
 
   val OptionFields: Seq[TableColumn[WeighedOption]] = Seq[TableColumn[WeighedOption]](
     text(Weighed("strategy"))(_.option.strategy.name),
@@ -53,6 +55,7 @@ object DecisionColumns {
     whole[FilterInPlace](Outcome("rowsOut"))(_.outcome.map(_.rowsOut)),
     whole[FilterInPlace](Outcome("rowsUnchecked"))(_.outcome.map(_.rowsUnchecked)),
     whole[FilterInPlace](Outcome("filesLeftOut"))(_.outcome.flatMap(_.filesLeftOut)),
+    whole[FilterInPlace](Outcome("filesListed"))(_.outcome.flatMap(_.filesListed)),
     whole[FilterInPlace](Outcome("bytesLeftOut"))(_.outcome.flatMap(_.bytesLeftOut)),
     flag[FilterInPlace]("self_disabled", "whether rows passed unchecked")(_.outcome.map(_.rowsUnchecked > 0)),
     whole[FilterInPlace](Outcome("buildMillis"))(_.outcome.map(_.buildMillis)),
@@ -130,6 +133,10 @@ object DecisionColumns {
       Seq[TableColumn[DecisionRow]](flag(Decision("buildFilter").as("with_filter"))(_.decision.buildFilter)) ++
       reason[DecisionRow]("filter_reason", "why they do or do not")(r => Some(r.decision.filterReason)) ++
       Seq[TableColumn[DecisionRow]](
+        text(Unforced("choice").as("unforced_choice", OnlyForced))(_.decision.unforced.map(_.choice.name)),
+        text("unforced_reason", s"why: stable code; $OnlyForced")(_.decision.unforced.map(_.reason.code.name)),
+        flag(Unforced("buildFilter").as("unforced_with_filter", OnlyForced))(_.decision.unforced.map(_.buildFilter)),
+        text("unforced_filter_reason", s"why: stable code; $OnlyForced")(_.decision.unforced.map(_.filterReason.code.name)),
         double(Decision("passRate").as("predicted_pass_rate"))(_.decision.passRate),
         text(Decision("passRateSource"))(_.decision.passRateSource.name),
         double("predicted_cost_millis", "millis", "predicted cost of the choice; null when the join was left to Spark")(

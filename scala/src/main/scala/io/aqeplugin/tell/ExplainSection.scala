@@ -54,6 +54,7 @@ object ExplainSection {
     val missing = settings(AqeConf.Force).joins.keys.toSeq.sorted.filterNot(id => lines.exists(_.startsWith(s"$id: ")))
     Seq(
       Option.when(settings.mode == Mode.Observe)(s"${AqeConf.ModeKey.key} is observe: the plan stays Spark's"),
+      SessionConf.badForce(conf).map(bad => s"${bad.message} No join is forced"),
       Option.when(missing.nonEmpty)(s"no join of this plan is ${missing.mkString(" or ")}: ${AqeConf.Force.key} forces nothing there")
     ).flatten
   }

@@ -11,7 +11,7 @@ object ExplainText {
 
   def line(executionId: Long, decision: JoinDecision): String = {
     val facts = decision.facts
-    s"query $executionId, join ${facts.joinId}: ${decision.choice.name} (${reason(decision.reason)}); " +
+    s"query $executionId, join ${facts.joinId}: ${decision.choice.name} (${reason(decision.reason)}${unforced(decision)}); " +
       s"filter ${if (decision.buildFilter) "yes" else "no"} (${reason(decision.filterReason)}); " +
       s"build ${facts.buildSide.name} ${rows(facts.build.rows)}${tableRows(facts.build)}, " +
       s"${Quantity.of(facts.build.memoryBytes, "bytes")} in memory, probe ${rows(facts.probe.rows)}${of(facts.probe.rowsSource)}, " +
@@ -25,7 +25,7 @@ object ExplainText {
 
   /** A join's line in EXPLAIN, with what Spark by itself does. */
   def line(decision: JoinDecision): String =
-    s"${decision.facts.joinId}: Spark: ${ofSpark(decision.facts.sparkStrategy)}, plugin: ${decision.choice.name} (${reason(decision.reason)}); " +
+    s"${decision.facts.joinId}: Spark: ${ofSpark(decision.facts.sparkStrategy)}, plugin: ${decision.choice.name} (${reason(decision.reason)}${unforced(decision)}); " +
       (if (decision.buildFilter)
          s"filter (${reason(decision.filterReason)}), expected to pass ${percent(decision.passRate)}${forOthers(decision)}"
        else s"no filter (${reason(decision.filterReason)})")
@@ -55,6 +55,11 @@ object ExplainText {
   def reason(reason: Reason): String = {
     val details = Seq(reason.subject, Quantity.of(reason), reason.confKey).filter(_.nonEmpty)
     reason.code.name + (if (details.isEmpty) "" else details.mkString(": ", ", ", ""))
+  }
+
+  /** What would be chosen if the join were not forced. */
+  private def unforced(decision: JoinDecision): String = decision.unforced.fold("") { by =>
+    s"; else ${by.choice.name}, ${reason(by.reason)}, ${if (by.buildFilter) "with a filter" else "no filter"}, ${reason(by.filterReason)}"
   }
 
   private def forOthers(decision: JoinDecision): String = {

@@ -320,6 +320,7 @@ class DeltaFilesSuite extends AnyFunSuite with TableFormats {
       val ran = sameRows(spark.sql(joined("second")))
       assert(scanned(ran) <= 300)
       assert(outcomes(ran).map(_.get("filesLeftOut").asLong) == Seq(7L))
+      assert(outcomes(ran).map(_.get("filesListed").asLong) == Seq(10L))
       assert(scanned(sameRows(spark.sql(joined("second", "wanted_words", "w")))) <= 300)
       assert(scanned(sameRows(spark.sql(joined("second_parts", "parts", "p")))) == 250)
     }

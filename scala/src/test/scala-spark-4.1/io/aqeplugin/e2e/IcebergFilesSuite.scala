@@ -298,6 +298,7 @@ class IcebergFilesSuite extends AnyFunSuite with TableFormats {
     val two = "SELECT count(*), sum(s.v) FROM ice.db.pairs s JOIN pair_keys d ON s.k = d.k AND s.r = d.r"
     val ran = sameRows(spark.sql(two))
     assert(scanned(ran, "pairs") == 200 && outcomes(ran).map(_.get("filesLeftOut").asLong) == Seq(8L))
+    assert(outcomes(ran).map(_.get("filesListed").asLong) == Seq(10L))
     table("others", "SELECT id AS r FROM range(100)")
     assert(reads("pairs", s"$two JOIN others o ON s.r = o.r") == 100)
   }

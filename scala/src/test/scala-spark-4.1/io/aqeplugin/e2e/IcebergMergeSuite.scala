@@ -52,6 +52,14 @@ class IcebergMergeSuite extends AnyFunSuite with ChangedTables {
       readsFew(changed("UPDATE T SET v = -2 WHERE word IN (SELECT word FROM news)", version, conf = conf))
     }
 
+  test("the hint that Spark's plan of a MERGE has is not told as the user's") {
+    iceberg("hinted", "2", "merge-on-read")
+    val merge = s"$On $Update $Insert".replace(" T ", " ice.db.hinted ")
+    val decided = withConf("spark.aqePlugin.test.openGates" -> "true")(ran(spark.sql(merge))).decided.map(_.decision)
+    assert(decided.map(_.path("reason").path("code").asText) == Seq("COMMAND_HINT"), decided)
+    assert(decided.map(_.path("facts").path("hint").asText) == Seq("no_broadcast_and_replication"))
+  }
+
   test("by texts, several columns and a condition beside the key") {
     for (condition <- Seq("t.word = s.word", "t.k = s.k AND t.word = s.word", "t.k = s.k AND t.v > s.n + 300", "t.k = s.k AND t.g > 1"))
       readsFew(changed(s"MERGE INTO T t USING news s ON $condition $Update $Delete $Insert"))

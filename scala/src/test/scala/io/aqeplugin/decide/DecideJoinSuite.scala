@@ -67,6 +67,11 @@ class DecideJoinSuite extends AnyFunSuite {
     assert(decide(facts.copy(memory = None)).options.flatMap(_.terms).forall(!_.name.startsWith("spill")))
   }
 
+  test("a hint that nobody wrote is the command's") {
+    val decision = decide(Typical.copy(hint = Some("no_broadcast_and_replication")))
+    assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.CommandHint)
+  }
+
   test("a hint fixes the method and leaves the filter open") {
     val decision = decide(Typical.copy(hint = Some("merge")))
     assert(decision.choice == Strategy.LeaveToSpark && decision.reason.code == ReasonCode.Hint)

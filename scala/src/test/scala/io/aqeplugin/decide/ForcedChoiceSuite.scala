@@ -52,6 +52,15 @@ class ForcedChoiceSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     }
   }
 
+  test("a forced decision says what the model decides by the same facts, as if a probe side that was forced to start were waiting") {
+    forAllForced { (facts, _, thresholds, decision) =>
+      val seen = if (isForcedToStart(facts)) facts.copy(probe = facts.probe.copy(started = false)) else facts
+      val model = DecideJoin.decide(seen, thresholds)
+      assert(decision.unforced.contains(Unforced(model.choice, model.reason, model.buildFilter, model.filterReason)))
+      assert(model.unforced.isEmpty)
+    }
+  }
+
   test("an option that another one was forced over says so; what is impossible keeps its obstacle") {
     forAllForced { (facts, option, thresholds, decision) =>
       val model = DecideJoin.decide(facts.copy(probe = facts.probe.copy(started = false)), thresholds)

@@ -23,7 +23,10 @@ object DecisionsTableDocs {
       """SELECT join_id, choice, get_json_object(aqe_decide(facts, '{"broadcast.maxMemoryBytes": "1m"}'), '$.choice') FROM aqe_decisions()""",
     "options that were not taken, with reasons" ->
       """SELECT join_id, option.strategy, option.with_filter, option.cost_millis, option.reason
-        |FROM aqe_decisions() LATERAL VIEW explode(options_not_taken) options AS option""".stripMargin
+        |FROM aqe_decisions() LATERAL VIEW explode(options_not_taken) options AS option""".stripMargin,
+    "what each filter left out of each scan: files that were not read, and rows of the others" ->
+      """SELECT join_id, filter.table, filter.status, filter.files_left_out, filter.files_listed, filter.rows_in, filter.rows_out
+        |FROM aqe_decisions() LATERAL VIEW explode(filters) filters AS filter""".stripMargin
   )
 
   private def page: String =

@@ -12,6 +12,8 @@ object ReasonExamples {
     case Tie      =>
       "Sort-merge costs 1,000 ms and broadcast 960 ms: 4 % is within `cost.tieRatio` 5 %, and Spark plans a sort-merge join. Or a sort-merge join saves 20 ms of a broadcast of Spark's, less than `cost.jobLaunchNanos` 25 ms."
     case Hint => "`SELECT /*+ MERGE(store_returns) */ …`: the join stays a sort-merge join; its keys may still filter the other scan."
+    case CommandHint =>
+      "`MERGE INTO ice.db.target`: Spark forbids a broadcast of the target, so that it sees a row that matches twice."
     case BroadcastMemory =>
       "4,000,000 rows of 500 bytes, 8 MB as a compressed shuffle: with 48 bytes of hash table per row they take 2.2 GB, and the limit is 128 MB."
     case BroadcastRows  => "6,000,000 rows; the limit is 5,000,000."

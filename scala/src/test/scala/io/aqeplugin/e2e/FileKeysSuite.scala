@@ -294,6 +294,7 @@ class FileKeysSuite extends AnyFunSuite with ReadMeter {
         def files(ran: Ran) = scans(ran.plan, name).map(_.metrics("numFiles").value).sum
         val all = spark.read.format(format).load(path).inputFiles.count(!_.contains("__HIVE_DEFAULT_PARTITION__"))
         assert(outcomes(byPath).map(_.get("filesLeftOut").asLong) == Seq(all - files(byPath)), kind)
+        assert(outcomes(byPath).map(_.get("filesListed").asLong) == Seq(all.toLong), kind)
       }
     }
 

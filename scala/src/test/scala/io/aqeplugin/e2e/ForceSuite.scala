@@ -3,12 +3,16 @@ package io.aqeplugin.e2e
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
-import org.apache.spark.sql.execution.SparkPlan
+import org.apache.logging.log4j.Level
+import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.execution.{SimpleMode, SparkPlan}
 import org.apache.spark.sql.execution.joins.{BroadcastHashJoinExec, ShuffledHashJoinExec, SortMergeJoinExec}
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.conf.{ForcedMethod, ForcedOption}
+import io.aqeplugin.conf.{Forced, ForcedMethod, ForcedOption}
+import io.aqeplugin.metrics.Faults
 import io.aqeplugin.observe.JoinFinder
+import io.aqeplugin.tell.CapturedLog
 
 /** Every option of every join of some queries, forced in turn: the rows are the same, and the plan has what was forced. */
 class ForceSuite extends AnyFunSuite with PluginSession {
@@ -138,17 +142,29 @@ class ForceSuite extends AnyFunSuite with PluginSession {
     }
   }
 
-  test("after a typing error, the plan is Spark's and the query's end names the entry") {
+  test("after a typing error, joins are decided as if nothing were forced, and one warning says what to do") {
     val sql = "SELECT * FROM fact JOIN dim ON k = dk"
-    val rows = withoutPlugin(spark.sql(sql))
-    drain()
-    val mark = events.mark()
-    val seen = withConf(Force -> "inner:k=dk=brodcast")(multiset(spark.sql(sql)))
-    drain()
-    assert(seen == rows)
-    val ends = events.since(mark).collect { case ended: io.aqeplugin.tell.QueryEnded => ended.badConf.getOrElse("") }
-    assert(ends.exists(_.startsWith("Bad value for spark.aqePlugin.force: entry 1, 'inner:k=dk=brodcast'")), ends)
+    val told = ran(spark.sql(sql)).decided.map(_.decision)
+    val faults = Faults.count
+    val typed = "inner:k=dk=brodcast"
+    val (lines, seen) = withConf(Force -> typed)(CapturedLog.during(Level.WARN)((1 to 2).map(_ => ran(spark.sql(sql)))))
+    assert(seen.map(_.decided.map(_.decision.path("choice").asText)) == Seq.fill(2)(told.map(_.path("choice").asText)))
+    assert(seen.forall(_.decided.forall(one => !one.decision.toString.contains("FORCED"))), seen.head.decided)
+    assert(seen.flatMap(_.ended).map(end => end.errors -> end.badConf) == Seq.fill(2)(0L -> None))
+    assert(Faults.count == faults)
+    assert(lines.filter(_.contains(Force)) == Seq(
+      s"aqe-plugin: Bad value for $Force: entry 1, '$typed': 'brodcast' is no option. Allowed: ${Forced.Allowed.text}. " +
+        "Until it is corrected, no join is forced and all are decided as if the key were not set."
+    ))
   }
+
+  test("EXPLAIN names a typing error in what is forced beside the lines of its joins") {
+    val lines = withConf(Force -> "*=brodcast")(explained(spark.sql("SELECT * FROM fact JOIN dim ON k = dk")))
+    assert(lines.exists(_.startsWith("inner:k=dk: ")) && lines.last.startsWith(s"Bad value for $Force: entry 1, '*=brodcast'"), lines)
+  }
+
+  private def explained(frame: DataFrame): Seq[String] =
+    frame.queryExecution.explainString(SimpleMode).linesIterator.dropWhile(!_.contains("(aqe-plugin)")).drop(1).filter(_.nonEmpty).toSeq
 }
 
 object ForceSuite {

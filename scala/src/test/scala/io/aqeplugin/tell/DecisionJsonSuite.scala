@@ -46,7 +46,8 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
       hint = Some("merge"),
       filterObstacle = Some(ReasonCode.ReusedExchange)
     )
-    DecideJoin.decide(facts, Thresholds.Default)
+    val reason = Reason(ReasonCode.Hint)
+    DecideJoin.decide(facts, Thresholds.Default).copy(unforced = Some(Unforced(Strategy.Broadcast, reason, true, reason)))
   }
 
   test("a decision is read back unchanged") {
@@ -174,7 +175,8 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
   test("a placed filter, an outcome and a flip point are read back unchanged, and follow the event schema") {
     val reason = Reason(ReasonCode.FilterPays, Some(0.5), Some(0.9), "ratio", "key")
     val placed = PlacedFilter("f", "j", "t", Seq("c"), applied = true, reason)
-    val outcome = FilterOutcome("f", "j", "t", Seq("c"), "exact", Some(reason), 1, 2, 3, 4, 5, 6, 7, "g", Some(8), Some(9), Some(reason))
+    val outcome =
+      FilterOutcome("f", "j", "t", Seq("c"), "exact", Some(reason), 1, 2, 3, 4, 5, 6, 7, "g", Some(8), Some(9), Some(reason), Some(10))
     val flip = JoinFlip("j", FlipInput.All.head, "rows", 1, 2, Strategy.Broadcast, withFilter = true)
     follow(EventSchema.Placed.write(placed), "FilterPlanned", "filter")
     follow(EventSchema.Outcome.write(outcome), "FilterOutcome", "outcome")
@@ -182,7 +184,7 @@ class DecisionJsonSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assertReadBack(EventSchema.Placed, placed)
     Seq(
       outcome,
-      outcome.copy(reason = None, anyOf = "", filesLeftOut = None, bytesLeftOut = None, filesKept = None)
+      outcome.copy(reason = None, anyOf = "", filesLeftOut = None, bytesLeftOut = None, filesKept = None, filesListed = None)
     ).foreach(assertReadBack(EventSchema.Outcome, _))
     assertReadBack(EventSchema.Flip, flip)
   }

@@ -2,7 +2,8 @@ package io.aqeplugin.tell
 
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.decide.{Reason, ReasonCode}
+import io.aqeplugin.conf.{AqeConf, Forced, ForcedOption}
+import io.aqeplugin.decide.{DecideJoin, FactsGen, Reason, ReasonCode, Thresholds}
 
 class ExplainTextSuite extends AnyFunSuite {
 
@@ -17,5 +18,16 @@ class ExplainTextSuite extends AnyFunSuite {
     assert(ExplainText.reason(half) == "FILTER_COSTS_MORE: 38 ms against 34 ms", "as the command line rounds")
     val tie = Reason(ReasonCode.Tie, Some(0.412), Some(0.398), "millis", "")
     assert(ExplainText.reason(tie) == "TIE: 0.41 ms against 0.40 ms")
+  }
+
+  test("a forced join also says what would have been chosen, with its reasons") {
+    val model = DecideJoin.decide(FactsGen.Typical, Thresholds.Default)
+    val forcing = Thresholds.Default.updated(AqeConf.Force, Forced(Map.empty, Some(ForcedOption.PlainSortMerge)))
+    val decision = DecideJoin.decide(FactsGen.Typical, forcing)
+    assert(model.choice != decision.choice && model.buildFilter)
+    val said = s"plain_sort_merge (FORCED: ${AqeConf.Force.key}; else ${model.choice.name}, ${ExplainText.reason(model.reason)}, " +
+      s"with a filter, ${ExplainText.reason(model.filterReason)})"
+    assert(ExplainText.line(decision).contains(said) && ExplainText.line(1, decision).contains(said), ExplainText.line(decision))
+    assert(!ExplainText.line(model).contains("; else"))
   }
 }

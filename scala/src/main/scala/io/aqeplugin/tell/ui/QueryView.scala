@@ -89,7 +89,7 @@ object QueryView {
       if (decision.buildFilter) "yes" else "no",
       decision.filterReason
     )
-    filter +: decision.facts.waiting.toSeq.map { wait =>
+    (filter +: decision.unforced.toSeq.flatMap(unforced(decision, _))) ++ decision.facts.waiting.toSeq.map { wait =>
       val promised = s"saves ${Quantity.of(wait.savingMillis, "millis")}, idle for ${Quantity.of(wait.idleMillis, "millis")}" +
         wait.outcome.fold("")(outcome => s"; waited ${Quantity.of(outcome.millis, "millis")}, ${outcome.end.name}")
       answer(
@@ -99,6 +99,14 @@ object QueryView {
         wait.reason
       )
     }
+  }
+
+  private def unforced(decision: JoinDecision, by: Unforced): Seq[Node] = {
+    val same = if (by.choice == decision.choice && by.buildFilter == decision.buildFilter) "yes" else "no"
+    Seq(
+      answer(text(s"${Words.choice(by)}, if it were not forced"), Nil, same, by.reason),
+      answer(text("a filter, if it were not forced"), Nil, if (by.buildFilter) "yes" else "no", by.filterReason)
+    )
   }
 
   private def answer(question: Node, predicted: Seq[Node], taken: String, reason: Reason): Node =
@@ -161,7 +169,8 @@ object QueryView {
 
   private def applied(outcome: FilterOutcome): String =
     outcome.filesLeftOut.filter(_ > 0).fold("applied") { files =>
-      s"applied; files without a key not read: ${Quantity.of(files, "")} (${Quantity.of(outcome.bytesLeftOut.getOrElse(0L), "bytes")})"
+      val of = outcome.filesListed.fold("")(all => s" of ${Quantity.of(all, "")}")
+      s"applied; files without a key not read: ${Quantity.of(files, "")}$of (${Quantity.of(outcome.bytesLeftOut.getOrElse(0L), "bytes")})"
     }
 
   /** A filter without an outcome: it is not in the plan, or the query has not ended. */

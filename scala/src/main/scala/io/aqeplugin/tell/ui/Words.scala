@@ -17,6 +17,8 @@ object Words {
   /** The decision's name. */
   def choice(decision: JoinDecision): String = named(decision.choice, decision.buildFilter)
 
+  def choice(by: Unforced): String = named(by.choice, by.buildFilter)
+
   /** What Spark by itself does with the join. */
   def ofSpark(facts: JoinFacts): String = facts.sparkStrategy match {
     case Strategy.FilteredSortMerge | Strategy.PlainSortMerge => "sort-merge"

@@ -53,10 +53,20 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     assert(!facts.exists(_.startsWith("Events left out")))
   }
 
+  test("a forced join also shows what would have been chosen, and why") {
+    val by = Unforced(Strategy.Broadcast, Reason(ReasonCode.Cheapest), buildFilter = false, Reason(ReasonCode.FilterCostsMore))
+    val forced = Decision.copy(unforced = Some(by))
+    val rows = cells(table(query(store(decided(1, forced), ended(1)), 1), "join-1-options"))
+    assert(rows.exists(row => row.head == "broadcast, if it were not forced" && row(2) == "no" && row(3).startsWith("CHEAPEST")), rows)
+    assert(rows.exists(row => row.head == "a filter, if it were not forced" && row(3).startsWith("FILTER_COSTS_MORE")), rows)
+  }
+
   test("a filter tells the files that were not read for want of a key") {
     val left = outcome().stripSuffix("}") + ""","filesLeftOut":180,"bytesLeftOut":3145728}"""
     val shown = query(store(decided(1, filters = s"[${placed()}]"), ended(1, Seq(left))), 1)
     assert(shown.text.contains("applied; files without a key not read: 180 (3.0 MiB)"))
+    val all = outcome().stripSuffix("}") + ""","filesLeftOut":180,"filesListed":200,"bytesLeftOut":3145728}"""
+    assert(query(store(decided(1), ended(1, Seq(all))), 1).text.contains("not read: 180 of 200 (3.0 MiB)"))
     val kept =
       outcome().stripSuffix("}") + ""","filesKept":{"code":"REWRITES_FILES","measured":null,"limit":null,"unit":"","confKey":""}}"""
     val told = query(store(decided(1, filters = s"[${placed()}]"), ended(1, Seq(kept))), 1)
