@@ -4,6 +4,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.QueryStageExec
 
 import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.WorthLooking
@@ -24,7 +25,7 @@ import io.aqeplugin.tell.{ExplainSection, ExplainText}
   *      that pays stays; otherwise it is left out, and the probe side starts.
   *   1. The filter is ready: its range or values go into the scan, so that partitions, files and row groups without a key are not read.
   */
-final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[SparkPlan](session) {
+final case class WaitAndPlaceFilters(session: SparkSession, mostStages: Int = WaitAndPlaceFilters.MostStages) extends SafeRule[SparkPlan](session) {
 
   /** Each plan that AQE makes comes of a logical one, in which what has run is a leaf. */
   override protected def concerns(plan: SparkPlan): Boolean = plan.logicalLink.forall(_.containsPattern(TreePattern.JOIN))
@@ -32,7 +33,22 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
   override protected def change(original: SparkPlan, context: RuleContext): SparkPlan = {
     val checked = if (context.engine.isDefined) withoutRowChecks(original) else original
     val plan = if (context.mode == Mode.Apply) RepeatedShuffles.without(checked) else checked
-    if (context.state.isLookedAt || isWorthLooking(plan, context)) looked(plan, context) else plan
+    if (isWithoutEnd(plan, context)) plan
+    else if (context.state.isLookedAt || isWorthLooking(plan, context)) looked(plan, context)
+    else plan
+  }
+
+  /** Whether a query has so many stages that each plan seems to make new ones. A plan in which a clock ended costs more than any other, so AQE
+    * would take plans with one stage more for ever; with nothing that waits, it takes none.
+    */
+  private def isWithoutEnd(plan: SparkPlan, context: RuleContext): Boolean = {
+    val stages = plan.collect { case stage: QueryStageExec => stage.id + 1 }.maxOption.getOrElse(0)
+    val isOver = stages > mostStages
+    if (isOver)
+      context.state.once(WaitAndPlaceFilters)(
+        RuleContext.noteFault(session.sparkContext, ruleName, new IllegalStateException(s"a query has $stages stages, more than $mostStages"))
+      )
+    isOver
   }
 
   /** Whether the joins of a plan may save more than it costs to look at them. EXPLAIN, which is no execution, looks at all. A stage may turn out larger
@@ -92,4 +108,10 @@ final case class WaitAndPlaceFilters(session: SparkSession) extends SafeRule[Spa
   }
 
   private def isStreaming(plan: SparkPlan): Boolean = plan.logicalLink.exists(_.isStreaming)
+}
+
+object WaitAndPlaceFilters {
+
+  /** Stages of a query with hundreds of joins, its filters and clocks included. */
+  private val MostStages = 5000
 }

@@ -76,6 +76,23 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
     assert(decided("observe") == decided("apply"))
   }
 
+  test("a query whose stages do not seem to end stays as it is, which is a fault") {
+    val replanned = withConf("spark.aqePlugin.mode" -> "off", SortMerge) {
+      val frame = spark.sql("SELECT * FROM fact JOIN dim ON k = dk")
+      frame.collect()
+      frame.queryExecution.executedPlan match {
+        case adaptive: AdaptiveSparkPlanExec => adaptive.executedPlan
+        case other                           => fail(s"not adaptive: $other")
+      }
+    }
+    def faults(most: Int): Long = withConf(OpenGates, SortMerge) {
+      val before = Faults.count
+      assert(WaitAndPlaceFilters(spark, most)(replanned) eq replanned)
+      Faults.count - before
+    }
+    assert(faults(most = 1) == 1 && faults(most = 10) == 0)
+  }
+
   test("a plan without joins stays the same") {
     val plan = sparksPlan("SELECT k, count(*) FROM fact GROUP BY k")
     withConf(OpenGates, SortMerge)(assert(rule(plan) eq plan))
