@@ -117,7 +117,7 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
   test("hundreds of keys are pushed one by one, also those beyond the column's type") {
     made(
       "CREATE TABLE ice.db.wide USING iceberg PARTITIONED BY (k) AS SELECT CAST(id % 300 AS int) AS k, id AS v FROM range(600)",
-      "CREATE TABLE ice.db.bucketed_days USING iceberg PARTITIONED BY (bucket(16, k)) AS SELECT id AS k, id AS v FROM range(1600)"
+      "CREATE TABLE ice.db.buckets USING iceberg PARTITIONED BY (bucket(16, k)) AS SELECT id AS k, id AS v FROM range(1600)"
     )
     table("many", "SELECT id * 2 AS k FROM range(100)")
     val wide = sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.wide s JOIN many d ON s.k = d.k"))
@@ -125,7 +125,7 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
     table("beyond", "SELECT id * 2 + if(id = 99, 5000000000, 0) AS k FROM range(100)")
     assert(scanned(sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.wide s JOIN beyond d ON s.k = d.k")), "wide") == 198)
     table("two", "SELECT id * 700 AS k FROM range(2)")
-    val buckets = sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.bucketed_days s JOIN two d ON s.k = d.k"))
+    val buckets = sameRows(spark.sql("SELECT count(*), sum(s.v) FROM ice.db.buckets s JOIN two d ON s.k = d.k"))
     assert(prunes(buckets, "buckets") && scanned(buckets, "buckets") < 400)
   }
 
