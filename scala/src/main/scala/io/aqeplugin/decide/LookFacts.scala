@@ -18,7 +18,11 @@ final case class LookFacts(
     @Told(doc = "these rows, each once for every join above it", unit = "rows") joinedRows: Long,
     @Told(doc = "their bytes, likewise", unit = "bytes") joinedBytes: Long,
     @Told(doc = "tasks that can read them at once, at most", unit = "tasks") slots: Int,
-    @Told(doc = "files of these tables beyond the first of each, where their number is known", unit = "files", optional = true) files: Long = 0
+    @Told(
+      doc = "files of these tables beyond the first of each, where their number is known",
+      unit = "files",
+      optional = true
+    ) files: Long = 0
 )
 
 /** Decides whether the joins of a plan are looked at: only if all that could be saved is worth more than looking.
@@ -54,7 +58,9 @@ object WorthLooking {
     import AqeConf._
     val steps = math.max(0.0, math.log(math.max(1.0, facts.rows.toDouble)) / Log2)
     val joined = thresholds(CostShuffleNanosPerRow) + thresholds(CostMergeNanosPerRow) + steps * thresholds(CostSortNanosPerComparison)
-    val work = facts.bytes * thresholds(CostScanNanosPerByte) + facts.files * thresholds(CostFileOpenNanos) + facts.rows * thresholds(CostRowPipelineNanosPerRow) +
+    val work = facts.bytes * thresholds(CostScanNanosPerByte) + facts.files * thresholds(CostFileOpenNanos) + facts.rows * thresholds(
+      CostRowPipelineNanosPerRow
+    ) +
       facts.joinedBytes * MemoryPerFileByte * thresholds(CostShuffleNanosPerByte) + facts.joinedRows * joined
     work / math.max(1, facts.slots)
   }

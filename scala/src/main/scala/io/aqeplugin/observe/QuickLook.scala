@@ -72,7 +72,8 @@ object QuickLook {
     case join: Join                                              =>
       Some(Input(0, 0, joinsAbove, joins = 1)) +: join.children.flatMap(inputsOf(_, joinsAbove + 1, sizeOf))
     case leaf if leaf.children.isEmpty =>
-      Seq(if (joinsAbove == 0) Some(Input(0, 0, 0)) else sizeOf(leaf).map(size => Input(size.rows, size.bytes, joinsAbove, files = size.files)))
+      Seq(if (joinsAbove == 0) Some(Input(0, 0, 0))
+      else sizeOf(leaf).map(size => Input(size.rows, size.bytes, joinsAbove, files = size.files)))
     case other if isPlain(other) =>
       other.children.flatMap(inputsOf(_, if (joinsAbove > 0 && moves(other)) joinsAbove + 1 else joinsAbove, sizeOf))
     case _ => Seq(None)

@@ -25,7 +25,8 @@ import io.aqeplugin.tell.{ExplainSection, ExplainText}
   *      that pays stays; otherwise it is left out, and the probe side starts.
   *   1. The filter is ready: its range or values go into the scan, so that partitions, files and row groups without a key are not read.
   */
-final case class WaitAndPlaceFilters(session: SparkSession, mostStages: Int = WaitAndPlaceFilters.MostStages) extends SafeRule[SparkPlan](session) {
+final case class WaitAndPlaceFilters(session: SparkSession, mostStages: Int = WaitAndPlaceFilters.MostStages)
+    extends SafeRule[SparkPlan](session) {
 
   /** Each plan that AQE makes comes of a logical one, in which what has run is a leaf. */
   override protected def concerns(plan: SparkPlan): Boolean = plan.logicalLink.forall(_.containsPattern(TreePattern.JOIN))
@@ -46,7 +47,11 @@ final case class WaitAndPlaceFilters(session: SparkSession, mostStages: Int = Wa
     val isOver = stages > mostStages
     if (isOver)
       context.state.once(WaitAndPlaceFilters)(
-        RuleContext.noteFault(session.sparkContext, ruleName, new IllegalStateException(s"a query has $stages stages, more than $mostStages"))
+        RuleContext.noteFault(
+          session.sparkContext,
+          ruleName,
+          new IllegalStateException(s"a query has $stages stages, more than $mostStages")
+        )
       )
     isOver
   }

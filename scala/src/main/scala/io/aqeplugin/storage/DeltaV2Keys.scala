@@ -36,7 +36,11 @@ private[storage] object DeltaV2Keys extends KeyedFormat {
           if filesOf(fresh).count < files.count
         } yield {
           val left = DataFiles(files.count - filesOf(fresh).count, files.bytes - filesOf(fresh).bytes)
-          LeftOut.counted(batch, KeyedFormat.linked(batch, ThisSparkLine.withSource(batch, fresh)), Some(_ => Some(UnreadFiles(left, files.count))))
+          LeftOut.counted(
+            batch,
+            KeyedFormat.linked(batch, ThisSparkLine.withSource(batch, fresh)),
+            Some(_ => Some(UnreadFiles(left, files.count)))
+          )
         }
       catch {
         case Survivable(error) =>

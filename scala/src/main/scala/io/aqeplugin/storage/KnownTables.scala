@@ -94,9 +94,9 @@ object SelectedFiles {
   }
 
   private def all(index: FileIndex): Option[DataFiles] = index match {
-    case _: CatalogFileIndex         => None
-    case listed: InMemoryFileIndex   => Some(IndexedFiles.of(listed)).map(files => DataFiles(files.count.toLong, files.bytes))
-    case other                       => Some(DataFiles(DeltaScan.selectedFiles(other).fold(0L)(_.toLong), other.sizeInBytes))
+    case _: CatalogFileIndex       => None
+    case listed: InMemoryFileIndex => Some(IndexedFiles.of(listed)).map(files => DataFiles(files.count.toLong, files.bytes))
+    case other                     => Some(DataFiles(DeltaScan.selectedFiles(other).fold(0L)(_.toLong), other.sizeInBytes))
   }
 
   /** The number of data files that a scan of Iceberg's reads. */
@@ -108,7 +108,8 @@ object SelectedFiles {
         case files: HadoopFsRelation => all(files.location).fold(0L)(_.count)
         case _                       => 0L
       }
-    case relation: DataSourceV2ScanRelation => IcebergSnapshot.of(relation.relation.table).flatMap(_.number("total-data-files")).getOrElse(0L)
-    case _                                  => 0L
+    case relation: DataSourceV2ScanRelation =>
+      IcebergSnapshot.of(relation.relation.table).flatMap(_.number("total-data-files")).getOrElse(0L)
+    case _ => 0L
   }
 }

@@ -9,7 +9,7 @@ object ScanName {
     case file: FileSourceScanExec =>
       file.tableIdentifier.map(_.unquotedString).orElse(file.relation.location.rootPaths.headOption.map(_.getName)).getOrElse("files")
     case batch: BatchScanExec if batch.table.name.nonEmpty => batch.table.name
-    case other => HiveScan.of(other).map(_.relation.tableMeta.identifier.unquotedString)
+    case other                                             => HiveScan.of(other).map(_.relation.tableMeta.identifier.unquotedString)
         .orElse(CacheScan.of(other).map(cache => cache.relation.cacheBuilder.tableName.getOrElse(cache.nodeName))).getOrElse(other.nodeName)
   }
 }

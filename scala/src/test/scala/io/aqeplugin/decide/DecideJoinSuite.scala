@@ -178,10 +178,11 @@ class DecideJoinSuite extends AnyFunSuite {
   }
 
   test("a filter pays for many small files without a key, which it need not open") {
-    val small = build(_.copy(rows = 31, originRows = Some(31), alreadyBroadcast = true, keys = KeyFacts(columns = 1, supported = true))).copy(
-      sparkStrategy = Strategy.Broadcast,
-      probe = Typical.probe.copy(rows = 30000, scanRows = 30000, exchanges = 0, keys = None)
-    )
+    val small =
+      build(_.copy(rows = 31, originRows = Some(31), alreadyBroadcast = true, keys = KeyFacts(columns = 1, supported = true))).copy(
+        sparkStrategy = Strategy.Broadcast,
+        probe = Typical.probe.copy(rows = 30000, scanRows = 30000, exchanges = 0, keys = None)
+      )
     def reason(files: Long) =
       decide(small.copy(probe = small.probe.copy(keyless = Some(KeylessFiles(1000000L, 0.75, files))))).filterReason.code
     assert(reason(files = 0) == ReasonCode.FilterCostsMore)
