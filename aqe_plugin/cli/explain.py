@@ -47,7 +47,9 @@ def explain(
     ] = "table",
     query: Annotated[
         int | None,
-        typer.Option(help="Only the query with this number, Spark's SQL execution id, and those that it ran, at once."),
+        typer.Option(
+            help="At once only the query with this number, Spark's SQL execution id, and those that belong to it."
+        ),
     ] = None,
     application: Annotated[
         str | None, typer.Option(metavar="ID", help="Only queries of this application, as several may have a number.")

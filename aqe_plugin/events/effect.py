@@ -141,6 +141,8 @@ def _is_idle(outcome: FilterOutcome, join: JoinStory) -> bool:
     """Whether the filter let every row pass, and left out no files."""
     if outcome.reason is not None:
         return True
+    if outcome.files_left_out:
+        return False
     rows = join.measured
     left_out = 0.0 if rows is None else 1 - rows[1] / rows[0]
     return outcome.rows_in > 0 and outcome.rows_removed <= 0 and left_out < _LEAST_LEFT_OUT

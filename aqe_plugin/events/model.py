@@ -590,7 +590,7 @@ class ExecutionStarted:
     Attributes:
         plan_parts: what its plan computes; empty when the log does not say.
         force: what the session, other than its application, sets ``spark.aqePlugin.force`` to; ``None`` without that.
-        root_execution_id: the query that runs this one, itself if none does; old Sparks do not say it.
+        root_execution_id: the outermost query that this one belongs to, maybe itself; old Sparks do not say it.
     """
 
     execution_id: int

@@ -73,7 +73,7 @@ class JoinStory:
     @property
     def files_left_out(self) -> tuple[int, int | None]:
         """The data files that the filter's scans did not read for want of a key, and of how many, if known."""
-        told = [(one.files_left_out, one.files_listed) for one in self.worked if one.files_left_out]
+        told = [(one.files_left_out, one.files_listed) for one in self.worked if one.files_left_out is not None]
         listed = [of for _, of in told if of is not None]
         return sum(left for left, _ in told), sum(listed) if told and len(listed) == len(told) else None
 
@@ -134,7 +134,7 @@ class QueryStory:
         plan_digest: the same for queries that compute the same, in every mode; empty when the log lacks the plan.
         force: what ``spark.aqePlugin.force`` was set to, by the session if ``session_forces``, else by its application;
             ``None`` when the log has no such setting.
-        run_by: the number of the query that ran this one, as Delta's ``MERGE`` runs several; ``None`` if none did.
+        run_by: the outermost query that this one is part of, as Delta's ``MERGE`` runs several; ``None`` if none.
     """
 
     application: str

@@ -103,7 +103,7 @@ def key_checks(conf: Mapping[str, str]) -> list[Check]:
     """The mode; whether the plugin knows each other key of its own that is set; and whether Spark plans adaptively.
 
     A key in other letters, ``spark.aqeplugin.mode`` say, is meant to be one, and Spark and the plugin ignore it. What
-    stops every decision has a fix; that is no value of an unknown key, nor of one of a canary.
+    stops every decision has a fix, and so has ``force``; a value of an unknown key or of a canary stops none.
     """
     checks = [mode_set(conf.get(MODE_KEY))]
     for key in sorted(key for key in conf if key.lower().startswith(PREFIX.lower()) and key != MODE_KEY):

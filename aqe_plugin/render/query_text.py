@@ -62,7 +62,7 @@ def query_heading(query: QueryStory, description: int | None = None) -> Segments
     application = f"{name} ({identity})" if name and name != identity else identity
     return (
         (f"query {query.execution_id}", "bold"),
-        *(((f" (run by query {query.run_by})", ""),) if query.run_by is not None else ()),
+        *(((f" (part of query {query.run_by})", ""),) if query.run_by is not None else ()),
         (f"  {took}  ", ""),
         (described if description is None else shortened(described, description), "bold"),
         (f"  [{_mode(query)}{arm}]  {application}", "dim"),

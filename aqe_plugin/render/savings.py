@@ -163,7 +163,9 @@ def _saved(effect: Effect) -> str:
     saved = quantity(effect.saved_millis, "millis")
     told, net = f"{saved} predicted by price", quantity(-effect.net_millis, "millis")
     if effect.net_millis < 0:
-        told = f"{net} in all, predicted by price: {_lost(effect)}, {saved} saved in others"
+        told = f"{net} in all, predicted by price: {_lost(effect)}" + (
+            f", {saved} saved in others" if effect.saved_millis else ""
+        )
     return f"{told}{unpriced}, over all runs, which took {took}"
 
 

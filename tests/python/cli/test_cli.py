@@ -262,8 +262,8 @@ def test_explain_finds_what_a_command_ran_by_the_number_of_the_command(tmp_path:
     code, out, _ = answer("explain", str(log), "--query", "5")
     headings = [line for line in out.splitlines() if line.startswith("query")]
     assert code == 0
-    assert [one.partition("  ")[0] for one in headings] == ["query 7 (run by query 5)", "query 8 (run by query 5)"]
-    assert answer("explain", str(log), "--query", "8")[1].startswith("query 8 (run by query 5)  ")
+    assert [one.partition("  ")[0] for one in headings] == ["query 7 (part of query 5)", "query 8 (part of query 5)"]
+    assert answer("explain", str(log), "--query", "8")[1].startswith("query 8 (part of query 5)  ")
     assert answer("explain", str(log), "--query", "6")[1].startswith("query 6  ")
 
 

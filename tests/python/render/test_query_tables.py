@@ -138,7 +138,7 @@ def test_a_forced_join_says_what_would_have_been_decided() -> None:
 
 
 def test_a_query_that_another_one_ran_names_it() -> None:
-    assert lines(replace(story(), run_by=5))[0].startswith("query 7 (run by query 5)  3.4 s  q93")
+    assert lines(replace(story(), run_by=5))[0].startswith("query 7 (part of query 5)  3.4 s  q93")
 
 
 def test_in_short_a_join_says_in_words_why_it_is_not_changed() -> None:

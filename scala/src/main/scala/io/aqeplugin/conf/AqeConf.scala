@@ -53,7 +53,7 @@ object AqeConf {
     "Maximum number of filters on one scan; those with the lowest estimated pass rates are kept."
   )
   val FilterMinProbeRows: ConfEntry[Long] = whole("filter.minProbeRows", "rows", 20000, 0, 1000000000000L)(
-    "No filter is built when the scans that it would check are estimated to produce fewer rows, unless it leaves out files."
+    "No filter is built when the scans that it would check are estimated to produce fewer rows, unless it may leave out files that take longer to open than a job to launch."
   )
   val FilterCompositeFactor: ConfEntry[Double] = number("filter.compositeFactor", "ratio", 2.0, 1.0, 1000.0)(
     "A key of several columns is assumed to be nearly unique on the build side: its pass rate is at most distinct build keys / probe rows times this factor."

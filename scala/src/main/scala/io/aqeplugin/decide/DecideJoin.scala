@@ -33,7 +33,7 @@ object DecideJoin {
     else if (KeptStrategies(facts.sparkStrategy)) Some(Reason(ReasonCode.OtherStrategy))
     else None
 
-  /** Nobody can write it: Spark's plan of a MERGE has it, which looks at every row of the target once. */
+  /** Cannot be written in a query. Spark's plan of a MERGE has it, so that it finds target rows that match twice. */
   private[decide] val HintOfCommand = "no_broadcast_and_replication"
 
   private def hinted(facts: JoinFacts): Option[Reason] =

@@ -1,6 +1,6 @@
 package io.aqeplugin.decide
 
-import io.aqeplugin.conf.AqeConf.{FilterMaxBytes, FilterMaxPassRate, FilterMinProbeRows}
+import io.aqeplugin.conf.AqeConf.{CostFileOpenNanos, CostJobLaunchNanos, FilterMaxBytes, FilterMaxPassRate, FilterMinProbeRows}
 
 /** Rules out filters before prices are compared. */
 object FilterChoice {
@@ -20,9 +20,14 @@ object FilterChoice {
     if (facts.build.rows < 0 || facts.probe.scanRows < 0) Some(Reason(ReasonCode.FactsMissing))
     else {
       val (rows, fewest) = (facts.probe.scanRows.toDouble, thresholds(FilterMinProbeRows).toDouble)
-      // Files may take longer to open than their rows to read.
-      val opens = facts.probe.prunableFiles > 1 || facts.probe.keyless.exists(_.files > 0)
-      Reason.below(ReasonCode.TooFewRows, rows, fewest, "rows", FilterMinProbeRows.key).filterNot(_ => opens)
+      Reason.below(ReasonCode.TooFewRows, rows, fewest, "rows", FilterMinProbeRows.key)
         .orElse(Reason.above(ReasonCode.PassRateTooHigh, passRate, thresholds(FilterMaxPassRate), "ratio", FilterMaxPassRate.key))
+        .filterNot(_ => sparesOpening(facts, thresholds))
     }
+
+  /** Whether the files that a filter may leave out take longer to open than a filter to be launched, whatever their rows. */
+  private def sparesOpening(facts: JoinFacts, thresholds: Thresholds): Boolean = {
+    val files = math.max(facts.probe.prunableFiles, facts.probe.keyless.fold(0L)(_.files))
+    files * thresholds(CostFileOpenNanos) / math.max(1, facts.cluster.slots) > thresholds(CostJobLaunchNanos)
+  }
 }

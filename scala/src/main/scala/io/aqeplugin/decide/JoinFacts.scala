@@ -135,7 +135,7 @@ final case class ProbeFacts(
       unit = "bytes",
       optional = true
     ) prunableBytes: Long = 0,
-    @Told(doc = "files of these bytes; 0 where their number is not known", unit = "files", optional = true) prunableFiles: Long = 0,
+    @Told(doc = "files that these scans open; 0 where their number is not known", unit = "files", optional = true) prunableFiles: Long = 0,
     @Told(
       doc = "share of the scans' rows that must pass for other uses of a shared scan; 0 unless the filter is part of a union",
       unit = "ratio",
@@ -195,7 +195,7 @@ final case class ProbeFacts(
   def withoutKeyRange: ProbeFacts =
     copy(keys = distinctKeys.map(distinct => KeyFacts(1, keys.forall(_.supported), Some(distinct))))
 
-  /** The same with so many times the rows, in the scans, on the path and at the join. Unknown counts stay so. */
+  /** The same with so many times the rows, in the scans, on the path and at the join. Unknown counts stay so, and as many files are opened. */
   def scaled(by: Double): ProbeFacts =
     if (by == 1.0) this
     else
@@ -203,8 +203,7 @@ final case class ProbeFacts(
         rows = ProbeFacts.times(rows, by),
         scanRows = ProbeFacts.times(scanRows, by),
         prunableBytes = ProbeFacts.times(prunableBytes, by),
-        prunableFiles = ProbeFacts.times(prunableFiles, by),
-        keyless = keyless.map(those => those.copy(bytes = ProbeFacts.times(those.bytes, by), files = ProbeFacts.times(those.files, by))),
+        keyless = keyless.map(files => files.copy(bytes = ProbeFacts.times(files.bytes, by))),
         scanRowsBefore = scanRowsBefore.map(ProbeFacts.times(_, by)),
         path = path.map(step => step.withRows(ProbeFacts.times(step.rows, by)))
       )

@@ -19,7 +19,7 @@ final case class LookFacts(
     @Told(doc = "their bytes, likewise", unit = "bytes") joinedBytes: Long,
     @Told(doc = "tasks that can read them at once, at most", unit = "tasks") slots: Int,
     @Told(
-      doc = "files of these tables beyond the first of each, where their number is known",
+      doc = "files that are read of these tables beyond the first of each, where their number is known",
       unit = "files",
       optional = true
     ) files: Long = 0

@@ -33,7 +33,10 @@ object ReasonCode extends DefinedNames[ReasonCode] {
   val Costlier = code("COSTLIER", Strategy)("another option is cheaper")
   val Tie = code("TIE", Any)("the two prices are too close to tell which is lower, so the plan stays as it is")
   val Hint = code("HINT", Strategy)("the user's own join hint fixes the strategy")
-  val CommandHint = code("COMMAND_HINT", Strategy)("a hint that the command's own plan has, as that of a MERGE, fixes the strategy")
+  val CommandHint = code(
+    "COMMAND_HINT",
+    Strategy
+  )("the command's own plan, as that of a MERGE, forbids a broadcast of one side, so the method is left to Spark")
   val BroadcastMemory = code("BROADCAST_MEMORY", Strategy)("the build side takes too much memory to be broadcast")
   val BroadcastRows = code("BROADCAST_ROWS", Strategy)("the build side has too many rows to be broadcast")
   val BroadcastWidth = code("BROADCAST_WIDTH", Strategy)(

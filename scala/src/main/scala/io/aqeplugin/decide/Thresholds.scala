@@ -59,8 +59,7 @@ object Thresholds {
       CostHashBuildNanosPerRow,
       CostHashProbeNanosPerRow,
       CostRowPipelineNanosPerRow,
-      CostScanNanosPerByte,
-      CostFileOpenNanos
+      CostScanNanosPerByte
     )
     Seq(CostEngineRatio -> operators, CostEngineFilterRatio -> Seq(CostFilterBuildNanosPerRow, CostFilterCheckNanosPerRow))
   }

@@ -43,14 +43,21 @@ object QuickLook {
             known.foldLeft(0L)((sum, input) => plus(sum, input.bytes)),
             known.foldLeft(0L)((sum, input) => plus(sum, times(input.rows, input.joinsAbove))),
             known.foldLeft(0L)((sum, input) => plus(sum, times(input.bytes, input.joinsAbove))),
-            tasksAtOnce(known.map(_.bytes).maxOption.getOrElse(0L), slots),
+            tasksAtOnce(
+              known.map(input => plus(input.bytes, times(SQLConf.get.filesOpenCostInBytes, input.files))).maxOption.getOrElse(0L),
+              slots
+            ),
             known.foldLeft(0L)((sum, input) => plus(sum, math.max(0L, input.files - 1)))
           )
         )
       }
     }
 
-  /** Spark reads no less than the cost of opening a file by one task, unless files are smaller. */
+  /** Spark reads no less than the cost of opening a file by one task.
+    *
+    * @param mostBytes
+    *   of the table that takes longest to read, with the cost of opening its files as Spark adds it
+    */
   private def tasksAtOnce(mostBytes: Long, slots: => Int): Int = {
     val tasks = 1 + mostBytes / math.max(1L, SQLConf.get.filesOpenCostInBytes)
     // Executors are asked for their slots.
@@ -122,5 +129,5 @@ object QuickLook {
   private val Unbelievable = Long.MaxValue / 1024
 
   private def plus(one: Long, other: Long): Long = math.min(Long.MaxValue / 2, one + other)
-  private def times(count: Long, by: Int): Long = if (count > Long.MaxValue / 2 / math.max(1, by)) Long.MaxValue / 2 else count * by
+  private def times(count: Long, by: Long): Long = if (count > Long.MaxValue / 2 / math.max(1, by)) Long.MaxValue / 2 else count * by
 }

@@ -38,7 +38,7 @@ final case class RuleContext(
 
     override def filesRead(scan: SparkPlan): Option[Long] = scan match {
       case file: FileSourceScanExec => selected(file).map(_.count)
-      case batch: BatchScanExec     => state.once(Same(batch.scan))(SelectedFiles.numberOf(batch))
+      case batch: BatchScanExec     => state.once(Same(batch.scan))(SelectedFiles.numberOf(batch.scan))
       case _                        => None
     }
 

@@ -39,8 +39,8 @@ final case class WaitAndPlaceFilters(session: SparkSession, mostStages: Int = Wa
     else plan
   }
 
-  /** Whether a query has so many stages that each plan seems to make new ones. A plan in which a clock ended costs more than any other, so AQE
-    * would take plans with one stage more for ever; with nothing that waits, it takes none.
+  /** Whether a query has so many stages of Spark's own that each plan seems to make new ones, as those that [[RepeatedShuffles]] tells of did: AQE
+    * takes any plan in place of one in which a clock ended. Plans without clocks, it compares.
     */
   private def isWithoutEnd(plan: SparkPlan, context: RuleContext): Boolean = {
     val stages = plan.collect { case stage: QueryStageExec => stage.id + 1 }.maxOption.getOrElse(0)
@@ -81,7 +81,8 @@ final case class WaitAndPlaceFilters(session: SparkSession, mostStages: Int = Wa
 
   /** AQE plans anew after each stage, mostly with the same leaves. */
   private def sizeOf(leaf: LogicalPlan, state: QueryState): Option[QuickLook.Size] =
-    if (QuickLook.isSettled(leaf)) state.once(Same(leaf))(QuickLook.sizeOf(leaf).map(_.copy(files = SelectedFiles.numberOf(leaf))))
+    if (QuickLook.isSettled(leaf))
+      state.once(Same(leaf))(QuickLook.sizeOf(leaf).map(_.copy(files = SelectedFiles.listedOf(leaf).getOrElse(0L))))
     else QuickLook.sizeOf(leaf)
 
   private def looked(plan: SparkPlan, context: RuleContext): SparkPlan = {

@@ -1,10 +1,10 @@
 package io.aqeplugin.storage
 
 import org.apache.spark.aqeplugin.ThisSparkLine
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, DynamicPruningExpression, Expression}
 import org.apache.spark.sql.catalyst.plans.logical.RowLevelWrite
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering
-import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.{InSubqueryExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation}
 
 import io.aqeplugin.observe.{Executions, TableStatistics}
@@ -31,10 +31,15 @@ private[storage] object BatchScanKeys extends KeyedFormat {
     case _ => false
   }
 
-  /** Whether rows that do not fulfil a runtime filter lie in other partitions: a partition by a transform, such as a bucket, has rows of several values. */
-  def isOfWholePartitions(batch: BatchScanExec, filter: Expression): Boolean = {
-    val columns = Option(batch.table).toSeq.flatMap(_.partitioning).filter(_.name == "identity").flatMap(_.references).map(_.fieldNames)
-    filter.references.forall(column => columns.exists { case Array(name) => batch.conf.resolver(name, column.name); case _ => false })
+  /** Whether all rows that do not fulfil a runtime filter lie in other partitions of Iceberg's table. */
+  def isOfWholePartitions(batch: BatchScanExec, filter: Expression): Boolean = filter match {
+    // Spark gives a source nothing that is computed.
+    case DynamicPruningExpression(in: InSubqueryExec) =>
+      in.child match {
+        case column: Attribute => IcebergRead.of(batch.scan).exists(_.isPartitionedBy(column.name))
+        case _                 => false
+      }
+    case _ => false
   }
 
   override def narrowed(scan: SparkPlan, keys: KnownKeys, tables: TableStatistics): Option[SparkPlan] = scan match {

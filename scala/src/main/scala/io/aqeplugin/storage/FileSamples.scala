@@ -32,23 +32,25 @@ object FileSamples {
 
   /** None if keys of this type leave out no files of this kind of scan. Nothing is known of a scan that selects partitions of a table without a log.
     *
-    * @param read
+    * @param all
     *   what the scan reads
     */
-  def of(scan: SparkPlan, keys: Seq[Expression], read: => DataFiles): Option[ProbeFiles] = (scan, keys) match {
-    case (file: FileSourceScanExec, Seq(key: Attribute)) => ofFooters(file, key, read)
+  def of(scan: SparkPlan, keys: Seq[Expression], all: => DataFiles): Option[ProbeFiles] = (scan, keys) match {
+    case (file: FileSourceScanExec, Seq(key: Attribute)) => ofFooters(file, key, all)
     // What partitions leave out is counted already.
     case (batch: BatchScanExec, Seq(key: Attribute)) if batch.ordering.isEmpty && !BatchScanKeys.filters(batch, key) =>
-      ofManifests(batch, key, read)
+      ofManifests(batch, key, all)
     case _ => None
   }
 
-  private def ofFooters(scan: FileSourceScanExec, key: Attribute, all: DataFiles): Option[ProbeFiles] = {
+  private def ofFooters(scan: FileSourceScanExec, key: Attribute, all: => DataFiles): Option[ProbeFiles] = {
     val isOfDelta = DeltaKeys.usesBounds(scan, key)
     val isUsed = isOfDelta || SelectedFiles.conditions(scan).isEmpty && (ParquetKeys.usesBounds(scan, key) || OrcKeys.usesBounds(scan, key))
     val read = readBy(scan.dataFilters)
+    // Readers of files open each of them, to look at its statistics.
+    def spared = if (isOfDelta) all else all.copy(count = 0)
     FooterStatistics.groups(scan).filter(_ => isUsed).map(groups =>
-      new FileSamples(key, comparesEach = isOfDelta)(groups.now.map(found => read(found.files)).filter(isEnough).map(_ -> all))
+      new FileSamples(key, comparesEach = isOfDelta)(groups.now.map(found => read(found.files)).filter(isEnough).map(_ -> spared))
     )
   }
 
@@ -98,7 +100,7 @@ object FileSamples {
     else of(keys.values, keys.ranges)(_.ranges)
   }
 
-  private def ofManifests(scan: BatchScanExec, key: Attribute, all: DataFiles): Option[ProbeFiles] =
+  private def ofManifests(scan: BatchScanExec, key: Attribute, all: => DataFiles): Option[ProbeFiles] =
     for {
       read <- IcebergRead.of(scan.scan)
       table <- KnownTables.tableOf(scan)
@@ -122,7 +124,7 @@ object FileSamples {
 }
 
 /** @param known
-  *   some files, and what the scan reads; none while bounds are being read
+  *   some files, the bytes that the scan reads, and how many files it opens that it need not; none while bounds are being read
   * @param comparesEach
   *   whether each key is compared with the bounds, or few ranges of them
   */
@@ -134,5 +136,5 @@ private final class FileSamples(key: Attribute, comparesEach: Boolean)(known: =>
     without = sample.filter(meets(_).contains(false))
     // As if one file more had been looked at that holds a key: a few without one do not show that there is none.
     share = without.map(_.bytes).sum.toDouble / math.max(1L, sample.map(_.bytes).sum) * sample.size / (sample.size + 1) if share > 0
-  } yield KeylessFiles((share * all.bytes).toLong, share, (share * all.count).toLong)
+  } yield KeylessFiles((share * all.bytes).toLong, share, all.count * without.size / (sample.size + 1))
 }

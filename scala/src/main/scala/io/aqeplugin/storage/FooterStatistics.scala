@@ -45,7 +45,18 @@ import io.aqeplugin.observe.TableFacts
   *   the threads that read; may reject
   */
 class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSummary.Reader], readers: Executor) {
-  import FooterStatistics.{isWorthReading, spread, CryptoFactory, Listed, MaxTables, NoneListed, Reading, Snapshot, WithoutFooters}
+  import FooterStatistics.{
+    spread,
+    CryptoFactory,
+    Listed,
+    ManyFiles,
+    MaxTables,
+    MinTableBytes,
+    NoneListed,
+    Reading,
+    Snapshot,
+    WithoutFooters
+  }
 
   private val known: JavaMap[Snapshot, Reading] = LruMap.of(MaxTables)
   private val listings = new FolderListings(MaxTables, () => nowNanos)
@@ -88,18 +99,19 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
         ofFolder(table, _).thenApply[Option[Listed]](_.map(sample => listed(sample.bytes, sample.files)))
       )
     case (None, index: InMemoryFileIndex) if readerOf(scan.relation.fileFormat).isDefined =>
-      Some(IndexedFiles.of(index)).filter(all => isWorthReading(all.count, all.bytes)).flatMap { all =>
+      Some(IndexedFiles.of(index)).filter(_.bytes >= MinTableBytes).flatMap { all =>
         begun(Snapshot(index.rootPaths.map(_.toString), all, state = 0L, columnsOf(scan)), scan)(_ =>
           CompletableFuture.completedFuture(Some(listed(all.bytes, index.allFiles())))
         )
       }
     case (None, _) if DeltaScan.isOne(scan) =>
-      DeltaScan.selected(scan).filter(table => isWorthReading(table.count, table.bytes)).flatMap { table =>
+      // Files that Delta leaves out are not opened.
+      DeltaScan.selected(scan).filter(table => table.bytes >= MinTableBytes || table.count >= ManyFiles).flatMap { table =>
         val sample = spread(table.count).flatMap(table.file(_))
         val schema = if (DeltaScan.namesColumnsAsInFiles(scan)) columnsOf(scan) else new StructType
         val all = IndexedFiles(table.count, table.bytes, newestMillis = 0L)
         begun(Snapshot(Seq(table.folder.toString), all, table.version, schema, sample.map(_.getPath.toString)), scan)(_ =>
-          CompletableFuture.completedFuture(Some(Listed(table.bytes, table.count, sample)))
+          CompletableFuture.completedFuture(Some(Listed(table.bytes, sample)))
         )
       }
     case _ => None
@@ -170,7 +182,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
       query: UserReads
   ): CompletableFuture[Option[TableFacts]] = {
     val sampledBytes = listed.sample.map(_.getLen).sum
-    reader.filter(_ => isWorthReading(listed.files, listed.bytes) && sampledBytes > 0) match {
+    reader.filter(_ => sampledBytes > 0) match {
       case None       => CompletableFuture.completedFuture(Option.when(listed.bytes > 0)(TableFacts(None, Some(listed.bytes))))
       case Some(read) =>
         val footers =
@@ -208,7 +220,7 @@ class FooterStatistics private[storage] (readerOf: FileFormat => Option[FooterSu
 
   private def listed(bytes: Long, files: Seq[FileStatus]): Listed = {
     val notEmpty = files.filter(_.getLen > 0)
-    Listed(bytes, files.size, spread(notEmpty.size).map(notEmpty))
+    Listed(bytes, if (bytes >= MinTableBytes) spread(notEmpty.size).map(notEmpty) else Nil)
   }
 }
 
@@ -219,14 +231,13 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   private final val MaxFooters = 12
   private final val MaxMillis = 300L
   private final val MinTableBytes = 4194304L
-  private final val ManyFiles = 48
+
+  /** Of so many, to read the footers of [[MaxFooters]] is little beside opening all. */
+  private final val ManyFiles = 120
   private final val MaxTables = 256
 
   // Parquet reads no encrypted column without it.
   private final val CryptoFactory = "parquet.crypto.factory.class"
-
-  /** Whether a table takes so long to read that its footers are little beside it, for its bytes or for the opening of its files. */
-  private def isWorthReading(files: Int, bytes: Long): Boolean = bytes >= MinTableBytes || files >= ManyFiles
 
   /** The positions of a few of so many, evenly. */
   def spread(count: Int, most: Int = MaxFooters): Seq[Int] =
@@ -253,8 +264,8 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
       if (ofFolders) (roots, schema) else if (sample.nonEmpty) (roots, state, schema) else (roots, files, schema)
   }
 
-  /** The bytes of a table, how many files of it are listed, and those whose footers are read. */
-  private final case class Listed(bytes: Long, files: Int, sample: Seq[FileStatus])
+  /** The bytes of a table, and the files whose footers are read. */
+  private final case class Listed(bytes: Long, sample: Seq[FileStatus])
 
   private final case class Ended(facts: Option[TableFacts], atNanos: Long)
 

@@ -67,15 +67,21 @@ private[storage] final class IcebergRead private (
 
   /** A type of the field, for conditions that partitions are chosen by. */
   def asOfPartitions(field: AnyRef, kind: IcebergWholes): IcebergWholes = {
-    val specs = publicly(table, "Table", "specs") match {
-      case known: JavaMap[_, _] => known.values.asScala.toSeq.collect { case spec: AnyRef => spec }
-      case _                    => Nil
-    }
-    val parts = specs.flatMap(spec => IcebergRead.objects(IcebergMembers.of(spec, "fields")))
-      .filter(part => IcebergMembers.of(part, "sourceId") == IcebergColumns.idOf(field))
-    val overflows =
-      parts.map(part => IcebergMembers.of(part, "transform").toString).exists(name => name.startsWith("truncate") || name == "hour")
+    val overflows = transforms(field).flatten.exists(name => name.startsWith("truncate") || name == "hour")
     if (overflows) kind.overflowing else kind
+  }
+
+  /** Whether each partition has one value of a column, in every way that the table was ever partitioned by. */
+  def isPartitionedBy(column: String): Boolean =
+    Try(field(column).map(transforms).exists(specs => specs.nonEmpty && specs.forall(_.contains("identity")))).getOrElse(false)
+
+  /** Of each spec of the table, the transforms of a field by which it partitions. */
+  private def transforms(field: AnyRef): Seq[Seq[String]] = publicly(table, "Table", "specs") match {
+    case known: JavaMap[_, _] => known.values.asScala.toSeq.collect { case spec: AnyRef =>
+        IcebergRead.objects(IcebergMembers.of(spec, "fields")).filter(IcebergMembers.of(_, "sourceId") == IcebergColumns.idOf(field))
+          .map(IcebergMembers.of(_, "transform").toString)
+      }
+    case _ => Nil
   }
 
   /** The schema of the snapshot. */

@@ -6,6 +6,7 @@ import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.connector.catalog.Table
+import org.apache.spark.sql.connector.read.Scan
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, FileIndex, HadoopFsRelation, InMemoryFileIndex, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{BatchScanExec, DataSourceV2ScanRelation}
@@ -100,16 +101,15 @@ object SelectedFiles {
   }
 
   /** The number of data files that a scan of Iceberg's reads. */
-  def numberOf(scan: BatchScanExec): Option[Long] = IcebergRead.of(scan.scan).map(_.fileCount)
+  def numberOf(scan: Scan): Option[Long] = IcebergRead.of(scan).flatMap(read => Try(read.fileCount).toOption)
 
-  /** The number of files of a plan's leaf, from what has been listed; 0 where it is not known. */
-  def numberOf(leaf: LogicalPlan): Long = leaf match {
+  /** The number of files that a plan's leaf reads, from what has been listed. */
+  def listedOf(leaf: LogicalPlan): Option[Long] = leaf match {
     case relation: LogicalRelation => relation.relation match {
-        case files: HadoopFsRelation => all(files.location).fold(0L)(_.count)
-        case _                       => 0L
+        case files: HadoopFsRelation => all(files.location).map(_.count)
+        case _                       => None
       }
-    case relation: DataSourceV2ScanRelation =>
-      IcebergSnapshot.of(relation.relation.table).flatMap(_.number("total-data-files")).getOrElse(0L)
-    case _ => 0L
+    case relation: DataSourceV2ScanRelation => numberOf(relation.scan)
+    case _                                  => None
   }
 }

@@ -281,6 +281,14 @@ class IcebergKeysSuite extends AnyFunSuite with TableFormats {
       assert(reason(byValue) == "ALREADY_FILTERED_BY_SPARK" && scanned(byValue, "sales") == 300)
       val byBucket = sameRows(spark.sql(joined("ice.db.bucketed_days", few)))
       assert(reason(byBucket) == "GATES_OPEN", byBucket.plan)
+      // Files of an older spec are not pruned by value.
+      made(
+        s"CREATE TABLE ice.db.repartitioned USING iceberg AS $Rows",
+        "ALTER TABLE ice.db.repartitioned ADD PARTITION FIELD day",
+        s"INSERT INTO ice.db.repartitioned $Rows"
+      )
+      val byBoth = sameRows(spark.sql(joined("ice.db.repartitioned", few)))
+      assert(reason(byBoth) == "GATES_OPEN", byBoth.plan)
     }
   }
 

@@ -77,8 +77,8 @@ class KeylessFilesSuite extends AnyFunSuite with TableFormats {
     }
 
   for (format <- Formats)
-    test(s"$format: small files without a key are worth a filter, because none of them is opened") {
-      val (files, name) = (100, s"${format}_small")
+    test(s"$format: small files without a key are worth a filter where none of them is opened") {
+      val (files, name) = (150, s"${format}_small")
       withConf("spark.aqePlugin.mode" -> "off") {
         val small = spark.range(0, files * 100L, 1, files).selectExpr("CAST(id AS int) AS k", "id AS v")
         if (format == "iceberg") small.writeTo(s"ice.$name").using("iceberg").tableProperty("write.distribution-mode", "none").create()
@@ -88,10 +88,14 @@ class KeylessFilesSuite extends AnyFunSuite with TableFormats {
       val facts = if (format == "iceberg") s"ice.$name" else s"$format.`file://${folder.resolve(name)}`"
       val query = s"SELECT count(*), sum(v) FROM $facts f JOIN few d ON f.k = d.k"
       val (decision, read) = decided(query)
-      assert(code(decision) == "FILTER_PAYS" && decision.at("/facts/probe/keyless/files").asLong > 80 && read <= 2 * 100 + 10, decision)
-      withConf("spark.aqePlugin.cost.fileOpenNanos" -> "0") {
-        val (withoutPrice, all) = decided(query)
-        assert(code(withoutPrice) != "FILTER_PAYS" && all >= files * 100, withoutPrice)
+      // Readers of plain files open each, whatever they are asked for.
+      if (format == "parquet" || format == "orc") assert(code(decision) != "FILTER_PAYS", decision)
+      else {
+        assert(code(decision) == "FILTER_PAYS" && decision.at("/facts/probe/keyless/files").asLong > 120 && read <= 5 * 100, decision)
+        withConf("spark.aqePlugin.cost.fileOpenNanos" -> "0") {
+          val (withoutPrice, all) = decided(query)
+          assert(code(withoutPrice) != "FILTER_PAYS" && all >= files * 100, withoutPrice)
+        }
       }
     }
 

@@ -186,6 +186,11 @@ class DecideJoinSuite extends AnyFunSuite {
     def reason(files: Long) =
       decide(small.copy(probe = small.probe.copy(keyless = Some(KeylessFiles(1000000L, 0.75, files))))).filterReason.code
     assert(reason(files = 0) == ReasonCode.FilterCostsMore)
+    // Few rows alone are worth no filter, unless their files take longer to open than a job to launch.
+    def ofFewRows(files: Long) =
+      decide(small.copy(probe = small.probe.copy(rows = 10000, scanRows = 10000, keyless = Some(KeylessFiles(1000000L, 0.75, files)))))
+        .filterReason.code
+    assert(ofFewRows(files = 1) == ReasonCode.TooFewRows && ofFewRows(files = 225) == ReasonCode.FilterPays)
     assert(reason(files = 225) == ReasonCode.FilterPays)
   }
 

@@ -50,7 +50,7 @@ object ConfDocs {
         |
         |Every key but `canary.*` and `decisions.*` is a session conf: set it when the session is built, or change it between
         |queries with `spark.conf.set` or `SET`. Which mode to begin with: [the mode](../switch-on.md#the-mode).
-        |A bad value is reported with its key and the allowed range, and the query runs as if the plugin were off.
+        |A bad value is reported with its key and the allowed range, and the query runs as if the plugin were off; one of `force` forces nothing.
         |Sizes may have the suffix `k`, `m`, `g` or `t`.
         |
         |""".stripMargin

@@ -102,10 +102,11 @@ object QueryView {
   }
 
   private def unforced(decision: JoinDecision, by: Unforced): Seq[Node] = {
-    val same = if (by.choice == decision.choice && by.buildFilter == decision.buildFilter) "yes" else "no"
+    def taken(same: Boolean) = if (same) "yes" else "no"
+    val filter = if (by.buildFilter) "a filter" else "no filter"
     Seq(
-      answer(text(s"${Words.choice(by)}, if it were not forced"), Nil, same, by.reason),
-      answer(text("a filter, if it were not forced"), Nil, if (by.buildFilter) "yes" else "no", by.filterReason)
+      answer(text(s"${Words.choice(by)}, if it were not forced"), Nil, taken(by.choice == decision.choice), by.reason),
+      answer(text(s"$filter, if it were not forced"), Nil, taken(by.buildFilter == decision.buildFilter), by.filterReason)
     )
   }
 
