@@ -86,9 +86,7 @@ GOLDEN = """
 def test_where_more_is_lost_than_saved_the_head_says_lost() -> None:
     dear = [query(1, joined("store_sk", removed=0.02)), query(2, joined("date_sk", removed=0.02))]
     told = lines(dear, width=300)
-    assert told[1].startswith(
-        "  lost          446 ms in all, predicted by price: 446 ms lost in 2 joins"
-    )
+    assert told[1].startswith("  lost          446 ms in all, predicted by price: 446 ms lost in 2 joins")
     assert not any("lost" in row for row in told if row.startswith("  cost "))
     observed = lines([replace(one, mode="observe") for one in dear], width=300)
     assert observed[1].startswith("  would lose    446 ms in all")
