@@ -39,7 +39,7 @@ def test_tables_are_sized_by_the_slots_and_not_by_the_default_parallelism(
     files = list((tmp_path / "probe").glob("part-*"))
     # Two partitions a slot in a shuffle, and twice as many files.
     assert len(files) == 4 * SLOTS
-    assert calibration.queries == 11
+    assert calibration.queries == 12
 
 
 def test_a_scratch_folder_is_removed_with_the_folders_that_it_was_given(session: SparkSession, tmp_path: Path) -> None:

@@ -22,12 +22,12 @@ object FilterChoice {
       val (rows, fewest) = (facts.probe.scanRows.toDouble, thresholds(FilterMinProbeRows).toDouble)
       Reason.below(ReasonCode.TooFewRows, rows, fewest, "rows", FilterMinProbeRows.key)
         .orElse(Reason.above(ReasonCode.PassRateTooHigh, passRate, thresholds(FilterMaxPassRate), "ratio", FilterMaxPassRate.key))
-        .filterNot(_ => sparesOpening(facts, thresholds))
+        .filterNot(_ => sparesOpening(facts, passRate, thresholds))
     }
 
-  /** Whether the files that a filter may leave out take longer to open than a filter to be launched, whatever their rows. */
-  private def sparesOpening(facts: JoinFacts, thresholds: Thresholds): Boolean = {
-    val files = math.max(facts.probe.prunableFiles, facts.probe.keyless.fold(0L)(_.files))
+  /** Whether the files that a filter leaves out take longer to open than a filter to be launched, whatever their rows. */
+  private def sparesOpening(facts: JoinFacts, passRate: Double, thresholds: Thresholds): Boolean = {
+    val files = facts.probe.prunableFiles * (1 - passRate) + facts.probe.keyless.fold(0L)(_.files)
     files * thresholds(CostFileOpenNanos) / math.max(1, facts.cluster.slots) > thresholds(CostJobLaunchNanos)
   }
 }
