@@ -217,7 +217,7 @@ class RangeJoinsSuite extends AnyFunSuite with PluginSession {
   }
 
   test("the pass rate is the share of the column's values that the bounds cover") {
-    def decision(spans: String) = withConf("spark.aqePlugin.filter.minProbeRows" -> "1") {
+    def decision(spans: String) = withConf("spark.aqePlugin.filter.minProbeRows" -> "1", "spark.aqePlugin.cost.fileOpenNanos" -> "0") {
       val result = ran(spark.sql(s"SELECT p.id FROM points p JOIN ($spans) s ON p.day BETWEEN s.lo AND s.hi"))
       assert(filters(result.plan).isEmpty)
       result.decided.map(_.decision).map(one => (one.path("passRate").asDouble, one.path("filterReason").path("code").asText))
