@@ -14,7 +14,7 @@ final case class CostTerm(
   *
   * With `b` build rows of `m` bytes in memory, `s` rows out of the probe side's scans, of which `r` reach the join in rows of `w` bytes over `x`
   * shuffles, `y` of which are below another join or an aggregate, `v` bytes of partitions that a filter can leave out, `u` bytes of files
-  * without a key, which are the share `f` of the scan (all 0 where unknown), `n` slots, `e` executors, pass rate `p` (1 without a filter), and
+  * without a key, which are the share `f` of the scan (both 0 where unknown), `n` slots, `e` executors, pass rate `p` (1 without a filter), and
   * coefficients named as their conf keys below `spark.aqePlugin.cost.`:
   * {{{
   * scan              (v p + u) scanNanosPerByte / n                                  no u with a filter

@@ -232,7 +232,7 @@ object FooterStatistics extends FooterStatistics(FooterSummary.reader, FooterThr
   private final val MaxMillis = 300L
   private final val MinTableBytes = 4194304L
 
-  /** Of so many, to read the footers of [[MaxFooters]] is little beside opening all. */
+  /** Ten times [[MaxFooters]], so that no more than a tenth of the files are opened to learn whether the others need be. */
   private final val ManyFiles = 120
   private final val MaxTables = 256
 
