@@ -78,8 +78,8 @@ def test_a_price_is_the_sum_of_its_groups_at_any_scale(replay: SparkReplay) -> N
     thresholds = current({})
     scales = {group: 0.5 + at for at, group in enumerate(COEFFICIENTS)}
     scaled = {key: thresholds[key] * scale for group, scale in scales.items() for key in group.keys}
-    # The price of bytes read from files is in no group.
-    grouped = {**scaled, "cost.scanNanosPerByte": 0.0, **ALL_OPEN}
+    # The prices of bytes read from files and of files opened are in no group.
+    grouped = {**scaled, "cost.scanNanosPerByte": 0.0, "cost.fileOpenNanos": 0.0, **ALL_OPEN}
     whole, *parts = replay(facts, [grouped, *(alone(thresholds, group) for group in COEFFICIENTS)])
     priced = 0
     for at, decision in enumerate(whole):
