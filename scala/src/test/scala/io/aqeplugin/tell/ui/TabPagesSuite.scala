@@ -58,7 +58,10 @@ class TabPagesSuite extends AnyFunSuite with ScalaCheckPropertyChecks {
     val forced = Decision.copy(unforced = Some(by))
     val rows = cells(table(query(store(decided(1, forced), ended(1)), 1), "join-1-options"))
     assert(rows.exists(row => row.head == "broadcast, if it were not forced" && row(2) == "yes" && row(3).startsWith("CHEAPEST")), rows)
-    assert(rows.exists(row => row.head == "no filter, if it were not forced" && row(2) == "no" && row(3).startsWith("FILTER_COSTS_MORE")), rows)
+    assert(
+      rows.exists(row => row.head == "no filter, if it were not forced" && row(2) == "no" && row(3).startsWith("FILTER_COSTS_MORE")),
+      rows
+    )
   }
 
   test("a filter tells the files that were not read for want of a key") {
