@@ -12,6 +12,7 @@ from aqe_plugin.api.row_difference import Row, difference
 from benchmarks.configs import Contender
 from benchmarks.process import processor_seconds
 from benchmarks.session import turn_of
+from benchmarks.turns import turned
 from workloads.tpcds.answers import against_duckdb
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Run:
         seconds: wall seconds from the query's text to its rows in Python; 0 when it failed.
         failure: first line of the error; empty when all went well.
         over_limit: it failed because it took longer than the limit.
-        processor_seconds: of the driver's JVM in that time; 0 when it failed.
+        processor_seconds: of the driver's JVM until its listeners have seen the query's end; 0 when it failed.
     """
 
     contender: str
@@ -135,7 +136,7 @@ def measure(
     reference: Callable[["Query"], list[Row]] | None = None,
     tables: "Callable[[Query, Contender], AbstractContextManager[None]]" = lambda *_: nullcontext(),
 ) -> QueryResult:
-    """Runs the contenders interleaved (A B C, B C A, …), so that no one always goes first or after the same other.
+    """Runs the contenders in turns.
 
     Args:
         reference: gives DuckDB's rows, which the first contender's are held against.
@@ -186,15 +187,14 @@ def interleaved(
     report: Callable[[str], None] = lambda _: None,
     tables: "Callable[[Query, Contender], AbstractContextManager[None]]" = lambda *_: nullcontext(),
 ) -> Iterator[Run]:
-    """The runs of each turn, as they are made, in an order that rotates. A contender that fails is not tried again.
+    """The runs of each turn, as they are made. A contender that fails is not tried again.
 
     Args:
         turns: numbers of the rounds; negative ones are warm-ups.
     """
     failed: set[str] = set()
     for turn in turns:
-        first = turn % len(contenders)
-        for contender in [*contenders[first:], *contenders[:first]]:
+        for contender in turned(contenders, turn):
             if contender.name in failed:
                 continue
             report(f"{query.name} · {contender.name} · {'warm-up' if turn < 0 else f'run {turn + 1}'}")
@@ -263,7 +263,10 @@ def _run_once(
                 with turn_of(spark, contender):
                     start, processor_start = time.perf_counter(), processor_seconds(context)
                     rows = [tuple(row) for row in spark.sql(query.spark).collect()]
-                    elapsed, processor_end = time.perf_counter() - start, processor_seconds(context)
+                    elapsed = time.perf_counter() - start
+                    # What listeners do at the end of a query is part of its cost.
+                    context._jsc.sc().listenerBus().waitUntilEmpty()
+                    processor_end = processor_seconds(context)
             except Exception as error:
                 if is_over.is_set():
                     raise too_long from error

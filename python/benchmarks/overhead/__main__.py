@@ -31,7 +31,7 @@ _PARTS = ("queries", "first", "small", "clients", "plans")
 
 
 def main() -> int:
-    """0 if no query of the workload is surely slower, and its rows are the same."""
+    """0 if no query of the workload is surely slower or has failed, and its rows are the same."""
     arguments = _parser().parse_args()
     parts = arguments.parts.split(",")
     for part in parts:
@@ -86,10 +86,9 @@ def _queries(spark: "SparkSession", contenders: tuple[Contender, ...], arguments
         for contender in contenders
     }
     _print(queries.lines(results, contenders, found, arguments.limit))
-    differ = [result.query for result in results if result.rows_differ]
-    if differ:
-        print(f"rows differ: {', '.join(differ)}")
-    return int(bool(differ or any(found[one.name].confirmed for one in contenders if one != queries.AGAIN)))
+    wrong = [f"rows differ: {result.query}" for result in results if result.rows_differ] + queries.failures(results)
+    _print(iter(wrong))
+    return int(bool(wrong or any(found[one.name].confirmed for one in contenders if one != queries.AGAIN)))
 
 
 def _small(spark: "SparkSession", contenders: tuple[Contender, ...], count: int) -> Iterator[str]:
@@ -101,11 +100,9 @@ def _small(spark: "SparkSession", contenders: tuple[Contender, ...], count: int)
 
 def _clients(spark: "SparkSession", contenders: tuple[Contender, ...], seconds: float) -> Iterator[str]:
     rate = small.sustained(spark, joins=1) / 2
-    yield "| four clients, one join | contender | p50 | p95 | processor a query | heap | threads |"
-    yield "|---|---|---:|---:|---:|---:|---:|"
-    for contender in (queries.SPARK, *contenders):
-        _report(f"clients · {contender.name}")
-        yield small.load_line(contender, small.load(spark, 1, contender, rate, seconds), rate)
+    yield f"| four clients, one join | contender | {' | '.join(small.LOAD_COLUMNS)} |"
+    yield "|---|---|---:|---|---:|---|---:|---:|---:|"
+    yield from small.load_lines(small.loads(spark, 1, contenders, rate, seconds, _report), rate)
 
 
 def _print(lines: Iterator[str]) -> None:

@@ -14,9 +14,9 @@ from benchmarks.configs import CONTENDERS, Contender
 from benchmarks.measure import attempt
 from benchmarks.overhead.queries import AGAIN, OFF, SPARK
 from benchmarks.overhead.slower import ratio_of
-from benchmarks.overhead.turns import turned
 from benchmarks.process import processor_seconds
 from benchmarks.session import SessionSettings, spark_session
+from benchmarks.turns import turned
 from workloads.scale import scale_factor
 from workloads.workload import workload
 

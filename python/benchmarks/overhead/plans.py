@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.configs import Contender
 from benchmarks.overhead.queries import SPARK
 from benchmarks.overhead.slower import ratio_of
-from benchmarks.overhead.turns import turned
 from benchmarks.process import processor_seconds
 from benchmarks.session import turn_of
 from benchmarks.tables import parquet_once
+from benchmarks.turns import turned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

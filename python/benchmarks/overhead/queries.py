@@ -1,6 +1,6 @@
 """Queries of a workload, in turn: Spark, what is held against it, and Spark once more: so far do equal plans differ."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -92,16 +92,28 @@ def lines(
             )
             yield f"| {result.query} | {mean:.2f} | {' | '.join(cells)} |"
     for contender in contenders:
-        sums = [_sum(results, one) for one in (contender, SPARK)]
         of = found[contender.name]
+        sums = [_sum(results, one, of.ratios) for one in (contender, SPARK)]
+        within = sum(ratio.high <= limit for ratio in of.ratios.values())
         yield (
             f"{contender.name}: sum of processor time {sums[0]:.1f} s, {sums[0] / sums[1]:.3f} of Spark's; "
-            f"slower than {limit:g}x: {_names(of.suspected)}; on the repeat too: {_names(of.confirmed)}"
+            f"slower than {limit:g}x: {_names(of.suspected)}; on the repeat too: {_names(of.confirmed)}; "
+            f"surely within {limit:g}x: {within} of {len(of.ratios)}"
         )
 
 
-def _sum(results: Sequence[QueryResult], contender: Contender) -> float:
-    timings = [one for one in (result.timing(contender.name) for result in results) if one]
+def failures(results: Sequence[QueryResult]) -> list[str]:
+    """The runs that failed, each with its contender and the error."""
+    return [
+        f"{result.query} failed, {timing.contender}: {timing.failure}"
+        for result in results
+        for timing in result.timings
+        if timing.failure
+    ]
+
+
+def _sum(results: Sequence[QueryResult], contender: Contender, names: Collection[str]) -> float:
+    timings = [one for one in (result.timing(contender.name) for result in results if result.query in names) if one]
     return sum(sum(one.processor_seconds) / len(one.processor_seconds) for one in timings)
 
 

@@ -7,18 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from benchmarks.configs import Contender
-from benchmarks.intervals import Interval, median_interval
+from benchmarks.intervals import median_interval
 from benchmarks.overhead.queries import SPARK
-from benchmarks.overhead.turns import turned
 from benchmarks.process import processor_seconds
 from benchmarks.session import turn_of
 from benchmarks.tables import parquet_once
+from benchmarks.turns import turned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_T = TypeVar("_T")
 
 _ROWS = 1000
 _TABLES = 6
@@ -26,6 +28,8 @@ JOINS = (0, 1, 5)
 _BLOCK = 20  # contenders take turns by so few queries because a JVM gets faster for minutes
 _WARM_UPS = 5
 _P95_BLOCKS = 5
+_LEAST_VALUES = 6  # of fewer, not even the least and the greatest cover the median with 95 %
+_LOAD_TURNS = 6
 _CLIENTS = 4
 _TUNING_SECONDS = 20.0
 
@@ -113,7 +117,7 @@ def block_lines(joins: int, found: dict[str, list[Block]]) -> Iterator[str]:
             "p95": _ratio(_joined(own), _joined(base), lambda block: _p95(block.seconds)),
             "processor": _ratio(own, base, lambda block: block.processor),
         }
-        cells = [f"{one.median:.3f} ({one.low:.2f} to {one.high:.2f})" for one in ratios.values()]
+        cells = [_cell(one) for one in ratios.values()]
         millis = statistics.median(second for block in base for second in block.seconds) * 1000
         yield f"| {joins} joins, {millis:.1f} ms | {name} | {' | '.join(cells)} |"
 
@@ -125,8 +129,14 @@ def _joined(blocks: Sequence[Block]) -> list[Block]:
     return [Block(tuple(s for one in some for s in one.seconds), sum(one.processor for one in some)) for some in joined]
 
 
-def _ratio(own: Sequence[Block], base: Sequence[Block], of: Callable[[Block], float]) -> Interval:
-    return median_interval([of(one) / of(other) for one, other in zip(own, base, strict=True)])
+def _ratio(own: Sequence[_T], base: Sequence[_T], of: Callable[[_T], float]) -> Sequence[float]:
+    return [of(one) / of(other) for one, other in zip(own, base, strict=True)]
+
+
+def _cell(ratios: Sequence[float]) -> str:
+    found = median_interval(ratios)
+    interval = f" ({found.low:.2f} to {found.high:.2f})" if len(ratios) >= _LEAST_VALUES else ""
+    return f"{found.median:.3f}{interval}"
 
 
 def _p95(seconds: Sequence[float]) -> float:
@@ -179,10 +189,44 @@ def _heap_and_threads(context: Any) -> tuple[int, int]:
     return management.getMemoryMXBean().getHeapMemoryUsage().getUsed(), management.getThreadMXBean().getThreadCount()
 
 
-def load_line(contender: Contender, found: Load, rate: float) -> str:
-    """One contender's line."""
-    p50, p95 = statistics.median(found.seconds) * 1000, _p95(found.seconds) * 1000
-    return (
-        f"| {rate:.1f} a second | {contender.name} | {p50:.1f} ms | {p95:.1f} ms | {found.processor * 1000:.1f} ms | "
-        f"{found.heap_growth / 2**20:+.1f} MiB | {found.thread_growth:+d} |"
-    )
+def loads(
+    spark: "SparkSession",
+    joins: int,
+    contenders: Sequence[Contender],
+    rate: float,
+    seconds: float,
+    report: Callable[[str], None],
+) -> dict[str, list[Load]]:
+    """The loads of Spark and each contender, who take turns until each has had that many seconds."""
+    everyone = (SPARK, *contenders)
+    found: dict[str, list[Load]] = {contender.name: [] for contender in everyone}
+    for turn in range(_LOAD_TURNS):
+        for contender in turned(everyone, turn):
+            report(f"clients · {contender.name} · turn {turn + 1}")
+            found[contender.name].append(load(spark, joins, contender, rate, seconds / _LOAD_TURNS))
+    return found
+
+
+LOAD_COLUMNS = ("p50", "p50 / Spark", "p95", "p95 / Spark", "processor a query", "heap", "threads")
+
+
+def load_lines(found: dict[str, list[Load]], rate: float) -> Iterator[str]:
+    """A line for each contender, Spark first."""
+    base = found[SPARK.name]
+    for name, own in found.items():
+        seconds = [second for one in own for second in one.seconds]
+        p50s, p95s = (_ratio(own, base, of) for of in (_median_of_load, _p95_of_load))
+        yield (
+            f"| {rate:.1f} a second | {name} | {statistics.median(seconds) * 1000:.1f} ms | {_cell(p50s)} | "
+            f"{_p95(seconds) * 1000:.1f} ms | {_cell(p95s)} | "
+            f"{statistics.fmean(one.processor for one in own) * 1000:.1f} ms | "
+            f"{sum(one.heap_growth for one in own) / 2**20:+.1f} MiB | {sum(one.thread_growth for one in own):+d} |"
+        )
+
+
+def _median_of_load(one: Load) -> float:
+    return statistics.median(one.seconds)
+
+
+def _p95_of_load(one: Load) -> float:
+    return _p95(one.seconds)

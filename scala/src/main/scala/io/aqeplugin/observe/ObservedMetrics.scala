@@ -11,8 +11,14 @@ object ObservedMetrics {
     * Where a filter leaves nothing of one input, AQE puts an empty relation in place of the operator. Spark looks for the metrics in the plan
     * that is left, so those of every input are lost, although they were counted.
     */
-  def areBelowJoin(plan: QueryPlan[_]): Boolean = are(plan, isBelow = false)
-
-  private def are(plan: QueryPlan[_], isBelow: Boolean): Boolean =
-    isBelow && isOne(plan) || QueryPlans.partsOf(plan).exists(are(_, isBelow || plan.children.size > 1))
+  def areBelowJoin(plan: QueryPlan[_]): Boolean = {
+    // A cached table may read another one several times, and that a third.
+    val seen = ByIdentity.empty[QueryPlan[_], Boolean]
+    def are(part: QueryPlan[_], isBelow: Boolean): Boolean =
+      !seen.get(part).exists(_ || !isBelow) && {
+        seen.update(part, isBelow)
+        isBelow && isOne(part) || QueryPlans.partsOf(part).exists(are(_, isBelow || part.children.size > 1))
+      }
+    are(plan, isBelow = false)
+  }
 }

@@ -22,18 +22,23 @@ final case class PassedBy(plan: SparkPlan, read: LookFacts, reason: Reason, engi
 
   private def unknown = -1L
 
-  /** The facts of each join: that it is there, and what its plan reads. */
-  private[observe] def facts(nameOf: JoinId => String): Seq[JoinFacts] =
-    (JoinFinder.find(plan) ++ JoinRange.find(plan)).map(join => factsOf(join, nameOf(join.id)))
+  private lazy val joins: Seq[FoundJoin] = JoinFinder.find(plan) ++ JoinRange.find(plan)
 
-  private def factsOf(join: FoundJoin, name: String): JoinFacts = JoinFacts(
+  /** The joins, in the order in which those that are looked at are met. */
+  private[observe] def ids: Seq[JoinId] = joins.map(_.id)
+
+  /** The facts of each join: that it is there, and what its plan reads. */
+  private[observe] def facts(nameOf: JoinId => String, cluster: ClusterFacts): Seq[JoinFacts] =
+    joins.map(join => factsOf(join, nameOf(join.id), cluster))
+
+  private def factsOf(join: FoundJoin, name: String, cluster: ClusterFacts): JoinFacts = JoinFacts(
     name,
     join.kind,
     join.texts,
     join.range.map(_.buildSide).orElse(join.broadcastSide).getOrElse(Side.Right),
     BuildFacts.expected(unknown, memoryBytesPerRow = 0, KeyFacts(join.texts.size, supported = true)),
     ProbeFacts(unknown, unknown, rowBytes = 0, exchanges = 0, started = false, targets = 0),
-    ClusterFacts(read.slots, executors = 1),
+    cluster,
     hint = None,
     join.sparkStrategy,
     canBroadcast = false,

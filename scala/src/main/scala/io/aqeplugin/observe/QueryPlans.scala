@@ -112,7 +112,12 @@ object QueryPlans {
 
   private val NoopTable = "noop-table"
 
-  private def isRecursive(plan: QueryPlan[_]): Boolean = isRecursion(plan) || partsOf(plan).exists(isRecursive)
+  private def isRecursive(plan: QueryPlan[_]): Boolean = {
+    // A cached table may read another one several times, and that a third.
+    val seen = ByIdentity.empty[QueryPlan[_], Unit]
+    def isSo(part: QueryPlan[_]): Boolean = seen.put(part, ()).isEmpty && (isRecursion(part) || partsOf(part).exists(isSo))
+    isSo(plan)
+  }
 
   /** The children of a plan, its subqueries, and what is inside of it. */
   private[observe] def partsOf(plan: QueryPlan[_]): Seq[QueryPlan[_]] = plan match {

@@ -39,6 +39,7 @@ final class QueryState(val executionId: Long) {
   private val waits = new ConcurrentHashMap[String, Int]()
   private val builds = new ConcurrentHashMap[SparkPlan, SparkPlan]()
   private val passed = new ConcurrentHashMap[Seq[ExprId], PassedBy]()
+  private val passedInOrder = new ConcurrentLinkedQueue[PassedBy]()
   private val looked = new AtomicBoolean()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
 
@@ -206,23 +207,36 @@ final class QueryState(val executionId: Long) {
 
   /** Whether the joins of a plan of the query were worth a look: then those of all later plans are looked at. */
   def isLookedAt: Boolean = looked.get
-  def look(): Unit = looked.set(true)
+  def look(): Unit = if (looked.compareAndSet(false, true)) passedInOrder.forEach { plan =>
+    namePassed(plan)
+    // AQE may go on with an older plan, whose line no longer holds.
+    plan.line.tell(this, isWaiting = false)("")
+  }
+
+  /** Joins are named in the order in which they are met, also where they are passed by: a name must not depend on what is looked at. */
+  private def namePassed(plan: PassedBy): Unit = plan.ids.foreach(nameOf)
 
   /** Whether stages of the query may run although its joins were not looked at. */
   def hasBegun: Boolean = !passed.isEmpty
 
   /** Notes a plan whose joins are not looked at, and returns what is kept: of its plans after each stage, the first counts. */
-  def passBy(plan: PassedBy): PassedBy = Option(passed.putIfAbsent(plan.columns, plan)).getOrElse(plan)
+  def passBy(plan: PassedBy): PassedBy = Option(passed.putIfAbsent(plan.columns, plan)).getOrElse {
+    val _ = passedInOrder.add(plan)
+    plan
+  }
 
   /** The decisions of a plan whose joins are not looked at. */
   private def decisionsOf(plan: PassedBy): Seq[JoinDecision] =
-    conf.toSeq.flatMap(known => plan.facts(nameOf).map(DecideJoin.decide(_, known.thresholds)))
+    conf.toSeq.flatMap(known => plan.facts(nameOf, known.cluster.facts).map(DecideJoin.decide(_, known.thresholds)))
 
   /** Leaves the joins alone that were never looked at. */
-  private def leavePassed(): Unit = for {
-    plan <- passed.values.asScala
-    decision <- decisionsOf(plan) if joins(decision.facts.joinId) eq JoinLife.Unseen
-  } { val _ = leaveAloneOnce(decision.facts.joinId, plan.read)(decision) }
+  private def leavePassed(): Unit = {
+    passedInOrder.forEach(namePassed(_))
+    for {
+      plan <- passedInOrder.asScala
+      decision <- decisionsOf(plan) if joins(decision.facts.joinId) eq JoinLife.Unseen
+    } { val _ = leaveAloneOnce(decision.facts.joinId, plan.read)(decision) }
+  }
 
   /** Ends the states of all joins and returns what is left to report; each decision is returned once. */
   def endJoins(): Seq[JoinDecision] = {

@@ -1,11 +1,13 @@
 package io.aqeplugin.observe
 
+import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
+import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
-import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation, V1WriteCommand, WriteFiles}
 import org.apache.spark.sql.internal.SQLConf
 
 import io.aqeplugin.decide.LookFacts
@@ -18,9 +20,6 @@ object QuickLook {
   /** Bytes of a file for a row of which nothing is known: a few numbers, compressed. */
   private val BytesPerRow = 8L
 
-  /** Expressions that may cost anything. */
-  private val WithoutBound = Seq(TreePattern.SCALA_UDF, TreePattern.PYTHON_UDF)
-
   /** None if rows may cost anything, or an operator makes more of them; or if a source does not know its size. Joins whose keys repeat on both sides make more
     * rows too: that, only a finished stage shows.
     *
@@ -30,7 +29,7 @@ object QuickLook {
     *   the size of a leaf, see [[QuickLook.sizeOf]]
     */
   def of(plan: LogicalPlan, slots: => Int, sizeOf: LogicalPlan => Option[Size] = sizeOf): Option[LookFacts] =
-    if (plan.containsAnyPattern(WithoutBound: _*)) None
+    if (mayCostAnything(plan)) None
     else {
       val inputs = inputsOf(plan, joinsAbove = 0, sizeOf)
       if (inputs.exists(_.isEmpty)) None
@@ -52,6 +51,11 @@ object QuickLook {
         )
       }
     }
+
+  /** Whether an expression runs code of a user's, of which nothing is known. */
+  private def mayCostAnything(plan: LogicalPlan): Boolean =
+    plan.containsAnyPattern(TreePattern.SCALA_UDF, TreePattern.PYTHON_UDF) ||
+      plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[UserDefinedExpression])))
 
   /** Spark reads no less than the cost of opening a file by one task.
     *
@@ -78,9 +82,14 @@ object QuickLook {
     case join: Join if ExtractEquiJoinKeys.unapply(join).isEmpty => Seq(None)
     case join: Join                                              =>
       Some(Input(0, 0, joinsAbove, joins = 1)) +: join.children.flatMap(inputsOf(_, joinsAbove + 1, sizeOf))
+    // Spark knows no size of a stage that runs but that of what it was planned from, where a join counts as a product.
+    case stage: LogicalQueryStage if !stage.isMaterialized && joinsAbove > 0 =>
+      inputsOf(stage.logicalPlan, joinsAbove, sizeOf).map(_.map(_.copy(joins = 0)))
     case leaf if leaf.children.isEmpty =>
       Seq(if (joinsAbove == 0) Some(Input(0, 0, 0))
       else sizeOf(leaf).map(size => Input(size.rows, size.bytes, joinsAbove, files = size.files)))
+    // Rows above all joins are the same with a filter.
+    case expand: Expand          => inputsOf(expand.child, joinsAbove * math.max(1, expand.projections.size), sizeOf)
     case other if isPlain(other) =>
       other.children.flatMap(inputsOf(_, if (joinsAbove > 0 && moves(other)) joinsAbove + 1 else joinsAbove, sizeOf))
     case _ => Seq(None)
@@ -89,8 +98,9 @@ object QuickLook {
   /** Whether an operator gives no more rows than it gets. */
   private def isPlain(plan: LogicalPlan): Boolean = plan match {
     case _: Project | _: Filter | _: Aggregate | _: Sort | _: Window | _: Union | _: LocalLimit | _: GlobalLimit | _: SubqueryAlias |
-        _: Distinct | _: RepartitionOperation | _: WithCTE | _: ResolvedHint | _: ReturnAnswer => true
-    case _ => false
+        _: Distinct | _: RepartitionOperation | _: WithCTE | _: ResolvedHint | _: ReturnAnswer | _: Offset | _: WindowGroupLimit => true
+    case _: V1WriteCommand | _: WriteFiles => true
+    case _                                 => false
   }
 
   /** Whether an operator shuffles or sorts its rows, as a join does. */
@@ -99,14 +109,19 @@ object QuickLook {
     case _                                                                          => false
   }
 
-  /** Whether the size of a leaf stays what it is. */
-  def isSettled(leaf: LogicalPlan): Boolean = leaf match {
-    case stage: LogicalQueryStage => stage.isMaterialized
-    case _                        => true
+  /** The size of a table or of a finished stage; none if it is not known. */
+  def sizeOf(leaf: LogicalPlan): Option[Size] = if (isOnlyPromised(leaf)) None else measured(leaf)
+
+  /** Whether nothing but the catalog says how large a table is, which may be old: nobody has listed its files. */
+  private def isOnlyPromised(leaf: LogicalPlan): Boolean = leaf match {
+    case relation: LogicalRelation => relation.relation match {
+        case files: HadoopFsRelation => files.location.isInstanceOf[CatalogFileIndex]
+        case _                       => false
+      }
+    case other => other.isInstanceOf[HiveTableRelation]
   }
 
-  /** The size of a table or a stage; none if it is not known. */
-  def sizeOf(leaf: LogicalPlan): Option[Size] = {
+  private def measured(leaf: LogicalPlan): Option[Size] = {
     val statistics = leaf.stats
     val bytes = leaf match {
       // What the catalog says may be old.

@@ -1,5 +1,7 @@
 package io.aqeplugin.observe
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.{InnerLike, LeftAnti, LeftSemi}
 import org.apache.spark.sql.execution._
@@ -54,13 +56,29 @@ final case class SizeEstimate(
   *   what is known of tables, and of the files that scans select
   * @param decided
   *   the joins whose filters are inside running stages
+  * @param like
+  *   an estimator of the same plan and tables, with which it shares what no filter changes
   */
-final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, decided: DecidedFilters = new DecidedFilters {}) {
+final class SizeEstimator private (
+    keptPerPredicate: Double,
+    tables: TableStatistics,
+    decided: DecidedFilters,
+    like: Option[SizeEstimator]
+) {
+  def this(keptPerPredicate: Double, tables: TableStatistics, decided: DecidedFilters = new DecidedFilters {}) =
+    this(keptPerPredicate, tables, decided, None)
+
+  /** An estimator of the same plan without the filters that this one includes or will. */
+  def withoutFilters: SizeEstimator = new SizeEstimator(keptPerPredicate, tables, decided, Some(this))
+
   private val known = ByIdentity.empty[SparkPlan, SizeEstimate]
   private val inside = new FiltersInside(decided)
 
   /** The operators that were estimated from the estimate of one. */
   private val estimatedFrom = ByIdentity.empty[SparkPlan, List[SparkPlan]]
+
+  /** What the conditions of filter operators keep. */
+  private val shares: mutable.Map[SparkPlan, Seq[ShareEstimate]] = like.fold(ByIdentity.empty[SparkPlan, Seq[ShareEstimate]])(_.shares)
 
   private val assumed = ShareEstimate(keptPerPredicate, EstimateSource.Assumed)
   private val filtered = ByIdentity.empty[SparkPlan, Double]
@@ -95,7 +113,7 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     case StartedFilters(filters, scan) => ofFilters(below(plan, scan), filters)
 
     case FilterExec(condition, child) =>
-      sharesOf(Conjuncts.of(condition).filter(isSelective), child).foldLeft(below(plan, child))(_.keeping(_))
+      shares.getOrElseUpdate(plan, sharesOf(Conjuncts.of(condition).filter(isSelective), child)).foldLeft(below(plan, child))(_.keeping(_))
 
     case join: BaseJoinExec => ofJoin(join)
 
@@ -214,12 +232,12 @@ final class SizeEstimator(keptPerPredicate: Double, tables: TableStatistics, dec
     shares.flatten ++ Option.when(unknown.exists(_.nonEmpty))(assumed)
   }
 
-  private val widths = new ColumnWidths(tables)
+  private val widths: ColumnWidths = like.fold(new ColumnWidths(tables))(_.widths)
 
   /** Bytes of an average row of an operator in memory. */
   def rowBytes(plan: SparkPlan): Long = widths.rowBytes(plan)
 
-  private val scans = new ScanBytes(tables)
+  private val scans: ScanBytes = like.fold(new ScanBytes(tables))(_.scans)
 
   /** Bytes of the needed columns in the files that the scans below `plan` read. */
   def scanBytes(plan: SparkPlan): Double = scans.needed(plan)

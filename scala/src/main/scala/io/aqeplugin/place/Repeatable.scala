@@ -15,7 +15,7 @@ import org.apache.spark.sql.execution.window.{WindowExecBase, WindowGroupLimitEx
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.exec.{KeySketchExec, RuntimeFilterExec}
-import io.aqeplugin.observe.{KnownExpressions, StagePlan, Total}
+import io.aqeplugin.observe.{ByIdentity, KnownExpressions, StagePlan, Total}
 import io.aqeplugin.observe.KnownExpressions.{OfSet, SameForEqual}
 import io.aqeplugin.storage.{DeltaScan, HiveScan}
 
@@ -43,14 +43,21 @@ private[place] object Repeatable {
   /** Whether something holds for every operator that runs, those of stages, of reused exchanges and of cached tables too: blocks that were lost
     * with an executor are computed again.
     */
-  private def everywhere(plan: SparkPlan)(holds: SparkPlan => Boolean): Boolean = plan match {
-    case stage: QueryStageExec           => everywhere(StagePlan.of(stage))(holds)
-    case reused: ReusedExchangeExec      => everywhere(reused.child)(holds)
-    case filtered: RuntimeFilterExec     => everywhere(filtered.child)(holds)
-    case sketched: KeySketchExec         => everywhere(sketched.child)(holds)
-    case adaptive: AdaptiveSparkPlanExec => everywhere(StagePlan.ofSpark(adaptive.executedPlan))(holds)
-    case cached: InMemoryTableScanExec   => everywhere(StagePlan.ofSpark(cached.relation.cachedPlan))(holds)
-    case other                           => holds(other) && other.children.forall(everywhere(_)(holds))
+  private def everywhere(plan: SparkPlan)(holds: SparkPlan => Boolean): Boolean = {
+    // A cached table may read another one several times, and that a third.
+    val seen = ByIdentity.empty[SparkPlan, Unit]
+    def of(part: SparkPlan): Boolean = part match {
+      case stage: QueryStageExec           => of(StagePlan.of(stage))
+      case reused: ReusedExchangeExec      => of(reused.child)
+      case filtered: RuntimeFilterExec     => of(filtered.child)
+      case sketched: KeySketchExec         => of(sketched.child)
+      case adaptive: AdaptiveSparkPlanExec => of(StagePlan.ofSpark(adaptive.executedPlan))
+      case cached: InMemoryTableScanExec   =>
+        val kept = cached.relation.cachedPlan
+        seen.put(kept, ()).isDefined || of(StagePlan.ofSpark(kept))
+      case other => holds(other) && other.children.forall(of)
+    }
+    of(plan)
   }
 
   /** Whether which of several equal strings stands for a group depends on the order of rows. */

@@ -13,8 +13,8 @@ import io.aqeplugin.conf.{AqeConf, Canary}
 import io.aqeplugin.CompiledLine
 import io.aqeplugin.exec.ExecutorMetrics
 import io.aqeplugin.metrics.{Faults, Survivable}
-import io.aqeplugin.observe.Engines
-import io.aqeplugin.tell.{DecisionMetrics, ExplainSection, LatestRows, QueryEndListener, RecentDecisions}
+import io.aqeplugin.observe.{Engines, QueryStates}
+import io.aqeplugin.tell.{DecisionMetrics, EndsSeen, ExplainSection, LatestRows, QueryEndListener, RecentDecisions}
 import io.aqeplugin.tell.ui.{RuntimeFiltersTab, TabGuard}
 
 /** Adds the rules to every session of the application. A failure here leaves Spark unchanged. */
@@ -103,8 +103,11 @@ final class AqeDriverPlugin extends DriverPlugin {
 
   /** The listener bus runs until after this call: the remaining outcomes of queries must be posted before. */
   override def shutdown(): Unit = context.foreach { sparkContext =>
-    try SparkBridge.drainEvents(sparkContext, DrainMillis)
-    catch { case NonFatal(error) => log.warn("aqe-plugin: the last outcomes may be missing from the event log", error) }
+    try {
+      // What it posts goes to queues that are drained after it.
+      if (QueryStates.size > 0) { val _ = EndsSeen.await(sparkContext, DrainMillis) }
+      SparkBridge.drainEvents(sparkContext, DrainMillis)
+    } catch { case NonFatal(error) => log.warn("aqe-plugin: the last outcomes may be missing from the event log", error) }
   }
 }
 

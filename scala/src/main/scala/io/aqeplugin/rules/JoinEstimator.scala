@@ -301,13 +301,13 @@ private[rules] final class JoinEstimator(
     bytes.min * prices(AqeConf.CostScanNanosPerByte) / math.max(1, context.cluster.facts.slots) / CostModel.NanosPerMilli
   }
 
-  private def tasks(bytes: Double): Int = {
+  private lazy val tasks: Double => Int = {
     val conf = SQLConf.get
     val leastTasks =
       conf.filesMinPartitionNum.orElse(
         conf.getConf(SQLConf.LEAF_NODE_DEFAULT_PARALLELISM)
       ).getOrElse(context.sparkContext.defaultParallelism)
-    scanTasks(bytes, leastTasks, conf.filesMaxPartitionBytes, conf.filesOpenCostInBytes)
+    scanTasks(_, leastTasks, conf.filesMaxPartitionBytes, conf.filesOpenCostInBytes)
   }
 
   /** A hinted hash join stays one. Without a hint, Spark may sort the sides instead once it knows their sizes. */

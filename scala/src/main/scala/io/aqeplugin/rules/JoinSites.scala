@@ -19,13 +19,11 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
     override def passRate(joinId: String): Option[Double] = state.decision(joinId).filter(_.buildFilter).map(_.passRate)
     override def joinId(join: BaseJoinExec): Option[String] = JoinFinder.of(join).flatMap(found => state.knownNameOf(found.id))
   }
-  private def newSizes: SizeEstimator =
-    new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), context.tables, decidedFilters)
 
   /** What scans give, with the filters of the joins that were judged before. */
-  val sizes: SizeEstimator = newSizes
+  val sizes: SizeEstimator = new SizeEstimator(context.thresholds(AqeConf.WaitKeptPerPredicate), context.tables, decidedFilters)
   val waits = new PlannedWaits
-  val estimator = new JoinEstimator(plan, context, newSizes, sizes, waits, below)
+  val estimator = new JoinEstimator(plan, context, sizes.withoutFilters, sizes, waits, below)
 
   /** The build side for which each join on equalities was judged. A join's filters must all go in one direction: two that went in opposite
     * directions would wait for each other.
@@ -50,8 +48,17 @@ private[rules] final class JoinSites(plan: SparkPlan, context: RuleContext, join
     val passRate = if (site.targets.isEmpty) 0.0 else uses.otherUsesPassRate(site, guard)
     val share = if (reuses) shuffleShare(join, buildSide) else None
     // Each join above asks for the site, whose steps are found once.
-    if (passRate == 0 && share.isEmpty) site else site.copy(otherUsesPassRate = passRate, shuffleShare = share)
+    if (passRate == 0 && share.isEmpty) site
+    else
+      usedSites.get(site).filter(used => used.otherUsesPassRate == passRate && used.shuffleShare == share).getOrElse {
+        val used = site.copy(otherUsesPassRate = passRate, shuffleShare = share)
+        usedSites.update(site, used)
+        used
+      }
   }
+
+  /** The latest site with what other uses need, by the site without. */
+  private val usedSites = ByIdentity.empty[JoinSite, JoinSite]
 
   /** The joins between a join and its targets that have a target below their build side. */
   private def below(join: FoundJoin, site: JoinSite): Seq[(FoundJoin, Side, JoinSite)] =

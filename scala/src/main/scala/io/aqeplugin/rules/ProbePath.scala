@@ -1,12 +1,15 @@
 package io.aqeplugin.rules
 
+import scala.annotation.tailrec
+
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.optimizer.BuildLeft
-import org.apache.spark.sql.execution.{SortExec, SortPrefixUtils, SparkPlan}
+import org.apache.spark.sql.execution.{FilterExec, ProjectExec, SortExec, SortPrefixUtils, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.{AQEShuffleReadExec, BroadcastQueryStageExec}
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec
 import org.apache.spark.sql.execution.exchange.{BroadcastExchangeLike, Exchange, ShuffleExchangeLike}
 import org.apache.spark.sql.execution.joins._
+import org.apache.spark.sql.execution.window.WindowExec
 
 import io.aqeplugin.decide.PathStep
 import io.aqeplugin.observe.{KeyTypes, SizeEstimator, StartedFilters}
@@ -32,12 +35,12 @@ private[rules] final class ProbePath(join: SparkPlan, passed: Seq[(SparkPlan, Sp
     case _: ShuffleExchangeLike => Some(PathStep.Shuffle(rows(child), estimates.rowBytes(child)))
     case sort: SortExec         =>
       val byNumber = sort.sortOrder.size == 1 && SortPrefixUtils.canSortFullyWithPrefix(sort.sortOrder.head)
-      Some(PathStep.Sort(rows(child), child.outputPartitioning.numPartitions, byRow = !byNumber))
+      Some(PathStep.Sort(rows(child), ProbePath.partitions(child), byRow = !byNumber))
     case _: SortMergeJoinExec        => Some(PathStep.Merge(rows(child)))
     case hash: BroadcastHashJoinExec => Some(ofBroadcastJoin(hash, child))
     case hash: ShuffledHashJoinExec  =>
       if (child eq buildOf(hash)) Some(PathStep.Group(rows(child)))
-      else Some(lookup(hash, child, rows(buildOf(hash)) / math.max(1, hash.outputPartitioning.numPartitions)))
+      else Some(lookup(hash, child, rows(buildOf(hash)) / math.max(1, ProbePath.partitions(hash))))
     case aggregate: BaseAggregateExec if aggregate.groupingExpressions.nonEmpty => Some(PathStep.Group(rows(child)))
     case _                                                                      => None
   }
@@ -46,15 +49,13 @@ private[rules] final class ProbePath(join: SparkPlan, passed: Seq[(SparkPlan, Sp
     val build = buildOf(join)
     val isDense = isOneInteger(join.leftKeys)
     if (child ne build) lookup(join, child, if (isDense) 0L else rows(build))
-    else PathStep.Broadcast(rows(build), estimates.rowBytes(build), if (isDense) 0L else rows(probeOf(join)))
+    else PathStep.Broadcast(rows(build), estimates.rowBytes(build), if (isDense) 0L else rows(ProbePath.probeOf(join)))
   }
 
   private def lookup(join: HashJoin, child: SparkPlan, tableRows: Long): PathStep =
     PathStep.Lookup(rows(child), tableRows, estimates.rowBytes(buildOf(join)), !isOneInteger(join.leftKeys) || join.condition.isDefined)
 
   private def buildOf(join: HashJoin): SparkPlan = if (join.buildSide == BuildLeft) join.left else join.right
-
-  private def probeOf(join: HashJoin): SparkPlan = if (join.buildSide == BuildLeft) join.right else join.left
 
   private def isOneInteger(keys: Seq[Expression]): Boolean = KeyTypes.areNumber(keys.map(_.dataType))
 
@@ -64,11 +65,22 @@ private[rules] final class ProbePath(join: SparkPlan, passed: Seq[(SparkPlan, Sp
 
 private[rules] object ProbePath {
 
+  private def probeOf(join: HashJoin): SparkPlan = if (join.buildSide == BuildLeft) join.right else join.left
+
   /** The shuffle of a probe side for the join alone, unless it has started. */
   def ownShuffle(join: SparkPlan, probe: SparkPlan): Option[ShuffleExchangeLike] =
     ownOf(join, Iterator.iterate(probe)(_.children.head).takeWhile(_.children.size == 1).toSeq).collectFirst {
       case shuffle: ShuffleExchangeLike => shuffle
     }
+
+  /** Number of partitions of a plan. What a join or a projection says of its partitions, it makes anew of what all below it say. */
+  @tailrec
+  private def partitions(plan: SparkPlan): Int = plan match {
+    case join: ShuffledJoin                                                                  => partitions(join.left)
+    case join: BroadcastHashJoinExec                                                         => partitions(probeOf(join))
+    case _: ProjectExec | _: FilterExec | _: SortExec | _: BaseAggregateExec | _: WindowExec => partitions(plan.children.head)
+    case other                                                                               => other.outputPartitioning.numPartitions
+  }
 
   /** What the stage of a shuffle reads that is shared with other uses. The rows of shuffles below count, their bytes do not. */
   def shared(own: ShuffleExchangeLike, share: Double, estimates: SizeEstimator): PathStep = {

@@ -52,9 +52,10 @@ final case class RuleContext(
   // It asks for every executor, so a call of a rule asks once.
   private lazy val clusterNow: ClusterFacts = ClusterSize.of(sparkContext)
   private lazy val budgetNow: MemoryFacts = budget(clusterNow)
+  private lazy val budgetSeen: MemoryFacts = budget(cluster.facts)
 
   /** The memory that is left now. */
-  def memory: MemoryFacts = left(budget(cluster.facts))
+  def memory: MemoryFacts = left(budgetSeen)
 
   /** The memory of a cluster of which nothing is held. It reads the application's conf, which copies it. */
   private def budget(cluster: ClusterFacts): MemoryFacts = MemoryFacts(

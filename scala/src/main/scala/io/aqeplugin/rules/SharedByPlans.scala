@@ -22,7 +22,8 @@ private[rules] final class SharedByPlans(context: RuleContext) {
 
   /** The placements that the other plans may have as well, and the others. */
   def within(placements: Seq[Placement]): (Seq[Placement], Seq[(Placement, Reason)]) =
-    split(placements)((key, _) => context.state.allowedOn(key))
+    // A plan whose joins were passed by may have begun with the exchange as it was.
+    split(placements)((key, _) => if (context.state.hasBegun) Some(Set.empty) else context.state.allowedOn(key))
 
   /** The filters that the plans agree on. */
   def agreed(filters: FiltersPerPlan): FiltersPerPlan = {

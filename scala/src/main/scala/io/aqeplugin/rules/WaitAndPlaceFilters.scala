@@ -4,7 +4,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.{FilterExec, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.QueryStageExec
+import org.apache.spark.sql.execution.adaptive.{LogicalQueryStage, QueryStageExec}
 
 import io.aqeplugin.conf.{AqeConf, Mode}
 import io.aqeplugin.decide.WorthLooking
@@ -79,11 +79,11 @@ final case class WaitAndPlaceFilters(session: SparkSession, mostStages: Int = Wa
     passed.isEmpty
   }
 
-  /** AQE plans anew after each stage, mostly with the same leaves. */
-  private def sizeOf(leaf: LogicalPlan, state: QueryState): Option[QuickLook.Size] =
-    if (QuickLook.isSettled(leaf))
-      state.once(Same(leaf))(QuickLook.sizeOf(leaf).map(_.copy(files = SelectedFiles.listedOf(leaf).getOrElse(0L))))
-    else QuickLook.sizeOf(leaf)
+  /** AQE plans anew after each stage, mostly with the same tables. */
+  private def sizeOf(leaf: LogicalPlan, state: QueryState): Option[QuickLook.Size] = leaf match {
+    case stage: LogicalQueryStage => QuickLook.sizeOf(stage)
+    case table => state.once(Same(table))(QuickLook.sizeOf(table).map(_.copy(files = SelectedFiles.listedOf(table).getOrElse(0L))))
+  }
 
   private def looked(plan: SparkPlan, context: RuleContext): SparkPlan = {
     val stripped = PlaceFilters.strip(plan)

@@ -134,10 +134,12 @@ private[rules] final class WantedFilters(plan: SparkPlan, context: RuleContext) 
     }
   }
 
-  private def decided(join: FoundJoin, estimate: JoinFacts, site: JoinSite): Option[JoinDecision] =
-    FinishedJoin.of(join, estimate.buildSide, site, context.sketches).flatMap { finished =>
-      context.decideOnce(joins.nameOf(join))(finished.facts(ofPresentTargets(join, estimate, site), context))
+  private def decided(join: FoundJoin, estimate: JoinFacts, site: JoinSite): Option[JoinDecision] = site.finishedStage.flatMap { _ =>
+    context.decideOnce(joins.nameOf(join)) {
+      FinishedJoin.of(join, estimate.buildSide, site, context.sketches)
+        .flatMap(_.facts(ofPresentTargets(join, estimate, site), context))
     }
+  }
 
   /** The estimate for the targets that there are now: since it was made, the scans may have started, or turned out to be shared. */
   private def ofPresentTargets(join: FoundJoin, estimate: JoinFacts, site: JoinSite): JoinFacts =

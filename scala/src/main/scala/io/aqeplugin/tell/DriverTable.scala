@@ -3,7 +3,7 @@ package io.aqeplugin.tell
 import java.util.{EnumSet, Set => JavaSet}
 
 import org.apache.spark.SparkContext
-import org.apache.spark.sql.{AnalysisException, Row}
+import org.apache.spark.sql.{AnalysisException, Row, SparkSession}
 import org.apache.spark.sql.catalyst.{CatalystTypeConverters, FunctionIdentifier, InternalRow}
 import org.apache.spark.sql.catalyst.analysis.TableFunctionRegistry.TableFunctionBuilder
 import org.apache.spark.sql.catalyst.expressions.ExpressionInfo
@@ -20,7 +20,8 @@ import io.aqeplugin.observe.Executions
 
 /** A table function without arguments, whose rows are on the driver.
   *
-  * A query on it has the rows that exist when it is planned. Queries that read one of these tables are neither decided nor recorded, so
+  * A query on it has the rows that exist when it is planned; planning waits until the ends of all earlier queries are recorded, so that a notebook sees
+  * what it has just run. Queries that read one of these tables are neither decided nor recorded, so
   * reading a table does not add rows to it.
   *
   * @param function
@@ -45,6 +46,7 @@ abstract class DriverTable(function: String, rowsAre: String) extends Table with
     override def description: String = function
     override def rows: Array[InternalRow] = {
       val toInternal = CatalystTypeConverters.createToCatalystConverter(schema)
+      SparkSession.getActiveSession.foreach(session => EndsSeen.await(session.sparkContext, DriverTable.WaitMillis))
       latest.map(row => toInternal(row).asInstanceOf[InternalRow]).toArray
     }
   }
@@ -61,6 +63,9 @@ abstract class DriverTable(function: String, rowsAre: String) extends Table with
 }
 
 object DriverTable {
+
+  /** Longer than a listener needs except in a flood of events. */
+  private val WaitMillis = 10000L
 
   /** Whether the query that is being planned reads such a table; `plan` may be only a part of the query. */
   def isRead(sparkContext: SparkContext, plan: TreeNode[_]): Boolean =

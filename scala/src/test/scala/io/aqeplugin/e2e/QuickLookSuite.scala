@@ -2,10 +2,15 @@ package io.aqeplugin.e2e
 
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogStatistics
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.functions.udf
+import org.scalatest.Assertion
 import org.scalatest.funsuite.AnyFunSuite
 
 import io.aqeplugin.conf.AqeConf
+import io.aqeplugin.decide.{LookFacts, Reason, ReasonCode}
+import io.aqeplugin.observe.{JoinFinder, PassedBy, QueryState, QuickLook}
 import io.aqeplugin.tell.ExplainSection
 
 /** Joins that can save less than it costs to look at them. */
@@ -23,6 +28,9 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
   private val Small = "SELECT count(*), sum(a.v) FROM one a JOIN two b ON a.k = b.k JOIN three c ON b.k = c.k WHERE c.v = 2"
 
   private def codes(ran: Ran): Seq[String] = ran.decided.map(_.decision.get("reason").get("code").textValue)
+
+  private def assertLookedAt(ran: Ran): Assertion =
+    assert(ran.decided.nonEmpty && !codes(ran).contains("NOT_WORTH_LOOKING"), ran.decided)
 
   /** Without the numbers that each plan has anew. */
   private def text(ran: Ran): String = ran.plan.toString.replaceAll("#\\d+L?|plan_id=\\d+", "")
@@ -45,11 +53,11 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
 
   test("joins of larger tables are looked at") {
     val query = "SELECT count(*) FROM large a JOIN large b ON a.k = b.k WHERE b.v < '8'"
-    assert(!codes(ran(spark.sql(query))).contains("NOT_WORTH_LOOKING"))
+    assertLookedAt(ran(spark.sql(query)))
   }
 
   test("at a price of 0, all joins are looked at") {
-    withConf(AqeConf.CostLookNanosPerJoin.key -> "0")(assert(!codes(ran(spark.sql(Small))).contains("NOT_WORTH_LOOKING")))
+    withConf(AqeConf.CostLookNanosPerJoin.key -> "0")(assertLookedAt(ran(spark.sql(Small))))
   }
 
   test("EXPLAIN looks at all joins; a query that has run says why they were not") {
@@ -69,21 +77,56 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
       "SELECT count(*) FROM (SELECT x.k FROM one x CROSS JOIN three y) a JOIN two b ON a.k = b.k",
       "SELECT count(*) FROM one a JOIN two b ON a.k = b.k WHERE plus_one(a.v) > 2"
     )
-    queries.foreach(query => assert(!codes(ran(spark.sql(query))).contains("NOT_WORTH_LOOKING"), query))
+    queries.foreach(query => assertLookedAt(ran(spark.sql(query))))
   }
 
-  test("of tables whose statistics are too small by a factor of a thousand, what waits for the first stage gets its filter") {
+  test("a stage that runs counts as the tables that it was planned from") {
+    val query = spark.sql(
+      "SELECT x.v, y.v FROM (SELECT a.v, sum(a.k) AS s FROM one a JOIN two b ON a.k = b.k GROUP BY a.v) x JOIN three y ON x.v = y.k"
+    ).queryExecution
+    val inPart = query.optimizedPlan.transformDown { case part: Aggregate => LogicalQueryStage(part, query.sparkPlan) }
+    val whole = QuickLook.of(query.optimizedPlan, slots = 2)
+    assert(whole.exists(_.joins == 2) && QuickLook.of(inPart, slots = 2) == whole.map(_.copy(joins = 1)))
+  }
+
+  test("joins of small tables are not looked at where their rows are written, or counted several ways") {
+    val _ = spark.sql("CREATE TABLE written USING parquet AS SELECT k, v FROM one WHERE k < 0")
+    val queries = Seq(
+      "INSERT INTO written SELECT a.k, b.v FROM one a JOIN two b ON a.k = b.k",
+      "SELECT a.v, b.v, count(*) FROM one a JOIN two b ON a.k = b.k GROUP BY ROLLUP (a.v, b.v)"
+    )
+    queries.foreach(query => assert(codes(ran(spark.sql(query))) == Seq("NOT_WORTH_LOOKING"), query))
+  }
+
+  test("a stage with more rows than its file's bytes promise makes the joins worth a look") {
+    table("same", "SELECT id DIV 2000 * 10 AS k FROM range(400000)")
+    val on = ran(spark.sql("SELECT /*+ BROADCAST(d) */ count(*) FROM one f JOIN same d ON f.k = d.k"))
+    assert(on.rows == Seq("[20000]"))
+    assertLookedAt(on)
+  }
+
+  test("joins that were passed by have the names that they would have if they had been looked at: in the order in which they were met") {
+    val state = new QueryState(1)
+    val plans = for ((left, right) <- Seq("one" -> "two", "two" -> "three", "three" -> "one"))
+      yield spark.sql(s"SELECT a.k FROM $left a JOIN $right b ON a.k = b.k").queryExecution.sparkPlan
+    plans.foreach(plan => state.passBy(PassedBy(plan, LookFacts(1, 0, 0, 0, 0, 1), Reason(ReasonCode.NotWorthLooking), None)))
+    state.look()
+    assert(plans.reverse.flatMap(JoinFinder.find).map(join => state.nameOf(join.id)) == Seq("inner:k=k#3", "inner:k=k#2", "inner:k=k"))
+  }
+
+  test("a large table of which only the catalog says that it is small gets its filter, although it is in the last stage") {
     withConf("spark.aqePlugin.mode" -> "off") {
-      spark.sql("CREATE TABLE lying_keys USING parquet PARTITIONED BY (p) AS SELECT id * 50 AS k, 1 AS p FROM range(20000)")
+      spark.sql("CREATE TABLE keys USING parquet PARTITIONED BY (p) AS SELECT id * 500 AS k, 1 AS p FROM range(2000)")
       spark.sql(
         "CREATE TABLE lying_facts USING parquet PARTITIONED BY (p) AS SELECT id AS k, md5(string(id)) AS v, 1 AS p FROM range(1000000)"
       )
     }
-    val query = "SELECT count(*), max(f.v) FROM lying_facts f JOIN lying_keys d ON f.k = d.k"
+    val query = "SELECT count(*), max(f.v) FROM lying_facts f JOIN keys d ON f.k = d.k"
     val off = withConf("spark.aqePlugin.mode" -> "off")(ran(spark.sql(query)))
-    for ((table, rows) <- Seq("lying_keys" -> 100L, "lying_facts" -> 1000L))
+    for ((table, rows) <- Seq("keys" -> 2000L, "lying_facts" -> 3000L))
       spark.sessionState.catalog.alterTableStats(TableIdentifier(table), Some(CatalogStatistics(rows * 8, Some(rows))))
-    val on = withConf(AqeConf.CostJobLaunchNanos.key -> "0")(ran(spark.sql(query)))
+    val on =
+      withConf(AqeConf.CostJobLaunchNanos.key -> "0", AqeConf.CostLookNanosPerJoin.key -> "25000000")(ran(spark.sql(query)))
     assert(on.rows == off.rows)
     assert(filtered(on).size == 1, s"${on.decided.map(_.decision)}\n${on.plan}")
     assert(outcomes(on).map(_.get("rowsOut").longValue).sum < 300000)
