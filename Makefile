@@ -53,7 +53,7 @@ DBT := dbt-core==1.11.16 dbt-spark==1.11.0 PyHive==0.7.0 future pure-sasl==0.6.2
 BENCHMARKS ?=
 
 # The longest that `make test` gives to the tests of a language; `make test-all` takes hours
-LANE_MINUTES ?= 60
+LANE_MINUTES ?= 70
 
 # What `make test-lines` runs on the newest line, of which `make test` runs a smoke test alone.
 ON_NEWEST := tests/ui tests/python/api tests/e2e/test_tpcds_answers.py

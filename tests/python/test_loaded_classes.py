@@ -14,6 +14,7 @@ JOB = """
 import sys
 from pathlib import Path
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import expr
 
 spark = SparkSession.builder.getOrCreate()
 
@@ -30,7 +31,8 @@ loaded("not-looked-at")
 for table in "decisions", "limits", "predicates":
     spark.sql(f"SELECT count(*) FROM aqe_{table}()").collect()
 spark.conf.set("spark.aqePlugin.cost.lookNanosPerJoin", "0")
-few.alias("a").join(few.alias("b").where("b.v = 3"), "k").groupBy("a.v").count().collect()
+less = expr("a.k = b.k AND a.v < b.v")
+few.alias("a").join(few.alias("b").where("b.v = 3"), less).groupBy("a.v").count().collect()
 loaded("all")
 spark.stop()
 """

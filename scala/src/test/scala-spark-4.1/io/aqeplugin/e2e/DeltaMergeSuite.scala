@@ -62,10 +62,11 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
     "row tracking" -> "'delta.enableRowTracking' = 'true'"
   )
 
-  for ((feature, properties) <- Features)
+  for (((feature, properties), number) <- Features.zipWithIndex)
     test(s"files without a key of the source are not read: $feature") {
-      readsFew(merged(s"$On $Update $Delete $Insert", properties, Shuffled))
-      readsFew(merged(s"$On WHEN MATCHED THEN UPDATE SET v = s.n", properties, Broadcast))
+      val commands = Seq(s"$On $Update $Delete $Insert" -> Shuffled, s"$On WHEN MATCHED THEN UPDATE SET v = s.n" -> Broadcast)
+      val tried = if (Extent.TriesAll) commands else Seq(commands(number % commands.size))
+      tried.foreach { case (command, conf) => readsFew(merged(command, properties, conf)) }
     }
 
   test("nothing is read but the statistics if no file may have a key") {
@@ -97,7 +98,7 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
   test("two rows of the source that match one of the target are an error, or one deleted row, as without the plugin") {
     val twice = On.replace("news", "twice")
     val features = Features.filterNot(_._1 == "row tracking")
-    for ((_, properties) <- features.take(Extent.cases(sample = 2, whole = features.size))) {
+    for ((_, properties) <- features.take(Extent.cases(sample = 1, whole = features.size))) {
       readsFew(merged(s"$twice $Update $Insert", properties, Shuffled))
       readsFew(merged(s"$twice WHEN MATCHED THEN DELETE", properties, Broadcast))
     }
@@ -106,7 +107,7 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
   }
 
   test("a source that is not deterministic is read once, and counted as without the plugin") {
-    for (properties <- Seq("'a' = 'b'", "'delta.enableDeletionVectors' = 'true'"))
+    for (properties <- Seq("'delta.enableDeletionVectors' = 'true'", "'a' = 'b'").take(Extent.cases(sample = 1, whole = 2)))
       readsFew(merged(s"MERGE INTO T t USING (SELECT * FROM news WHERE rand(3) < 0.7) s ON t.k = s.k $Update $Delete $Insert", properties))
   }
 
@@ -125,7 +126,7 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
       )((s"off_$tables", s"on_$tables"))
       val _ = assert(all.records - some.records > 400, s"$some of $all")
     }
-    Seq("'a' = 'b'", "'delta.enableDeletionVectors' = 'true'").foreach(changed)
+    Seq("'delta.enableDeletionVectors' = 'true'", "'a' = 'b'").take(Extent.cases(sample = 1, whole = 2)).foreach(changed)
   }
 
   private def isNumbered(plan: SparkPlan): Boolean = plan.exists {
