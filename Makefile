@@ -124,7 +124,7 @@ test: prerequisites ## what every change must pass: lint, the tests of both lang
 .PHONY: test-jvm
 test-jvm: prerequisites ## the Scala tests on the primary Spark line; the other lines are compiled and smoke-tested
 	@mkdir -p $(REPORTS)
-	$(call WITHIN,jvm) $(SBT) lint $(PRIMARY)/test smoke $(PRIMARY)/makePom 2>&1 | tee $(REPORTS)/jvm.log
+	$(call WITHIN,jvm) $(SBT) $(PRIMARY)/test smoke $(PRIMARY)/makePom lint 2>&1 | tee $(REPORTS)/jvm.log
 	$(PYTEST) tests/build/on_pom.py
 	@project/slowest 20 scala/target/*/test-reports
 
