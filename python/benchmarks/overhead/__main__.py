@@ -100,8 +100,6 @@ def _small(spark: "SparkSession", contenders: tuple[Contender, ...], count: int)
 
 def _clients(spark: "SparkSession", contenders: tuple[Contender, ...], seconds: float) -> Iterator[str]:
     rate = small.sustained(spark, joins=1) / 2
-    yield f"| four clients, one join | contender | {' | '.join(small.LOAD_COLUMNS)} |"
-    yield "|---|---|---:|---|---:|---|---:|---:|---:|"
     yield from small.load_lines(small.loads(spark, 1, contenders, rate, seconds, _report), rate)
 
 

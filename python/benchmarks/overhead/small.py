@@ -113,9 +113,9 @@ def block_lines(joins: int, found: dict[str, list[Block]]) -> Iterator[str]:
         if name == SPARK.name:
             continue
         ratios = {
-            "p50": _ratio(own, base, lambda block: statistics.median(block.seconds)),
-            "p95": _ratio(_joined(own), _joined(base), lambda block: _p95(block.seconds)),
-            "processor": _ratio(own, base, lambda block: block.processor),
+            "p50": _ratios(own, base, lambda block: statistics.median(block.seconds)),
+            "p95": _ratios(_joined(own), _joined(base), lambda block: _p95(block.seconds)),
+            "processor": _ratios(own, base, lambda block: block.processor),
         }
         cells = [_cell(one) for one in ratios.values()]
         millis = statistics.median(second for block in base for second in block.seconds) * 1000
@@ -129,7 +129,7 @@ def _joined(blocks: Sequence[Block]) -> list[Block]:
     return [Block(tuple(s for one in some for s in one.seconds), sum(one.processor for one in some)) for some in joined]
 
 
-def _ratio(own: Sequence[_T], base: Sequence[_T], of: Callable[[_T], float]) -> Sequence[float]:
+def _ratios(own: Sequence[_T], base: Sequence[_T], of: Callable[[_T], float]) -> Sequence[float]:
     return [of(one) / of(other) for one, other in zip(own, base, strict=True)]
 
 
@@ -207,26 +207,19 @@ def loads(
     return found
 
 
-LOAD_COLUMNS = ("p50", "p50 / Spark", "p95", "p95 / Spark", "processor a query", "heap", "threads")
-
-
 def load_lines(found: dict[str, list[Load]], rate: float) -> Iterator[str]:
-    """A line for each contender, Spark first."""
+    """The table: a line for each contender, Spark first."""
+    columns = ("p50", "p50 / Spark", "p95", "p95 / Spark", "processor a query", "heap", "threads")
+    yield f"| four clients, one join | contender | {' | '.join(columns)} |"
+    yield "|---|---|---:|---|---:|---|---:|---:|---:|"
     base = found[SPARK.name]
     for name, own in found.items():
         seconds = [second for one in own for second in one.seconds]
-        p50s, p95s = (_ratio(own, base, of) for of in (_median_of_load, _p95_of_load))
+        p50s = _ratios(own, base, lambda one: statistics.median(one.seconds))
+        p95s = _ratios(own, base, lambda one: _p95(one.seconds))
         yield (
             f"| {rate:.1f} a second | {name} | {statistics.median(seconds) * 1000:.1f} ms | {_cell(p50s)} | "
             f"{_p95(seconds) * 1000:.1f} ms | {_cell(p95s)} | "
             f"{statistics.fmean(one.processor for one in own) * 1000:.1f} ms | "
             f"{sum(one.heap_growth for one in own) / 2**20:+.1f} MiB | {sum(one.thread_growth for one in own):+d} |"
         )
-
-
-def _median_of_load(one: Load) -> float:
-    return statistics.median(one.seconds)
-
-
-def _p95_of_load(one: Load) -> float:
-    return _p95(one.seconds)

@@ -38,8 +38,7 @@ final class QueryState(val executionId: Long) {
   private val holds = new ConcurrentHashMap[QueryState.Hold, Int]()
   private val waits = new ConcurrentHashMap[String, Int]()
   private val builds = new ConcurrentHashMap[SparkPlan, SparkPlan]()
-  private val passed = new ConcurrentHashMap[Seq[ExprId], PassedBy]()
-  private val passedInOrder = new ConcurrentLinkedQueue[PassedBy]()
+  private val passed = new AtomicReference(Vector.empty[PassedBy])
   private val looked = new AtomicBoolean()
   private val queryConf = new AtomicReference[Option[QueryConf]](None)
 
@@ -207,7 +206,7 @@ final class QueryState(val executionId: Long) {
 
   /** Whether the joins of a plan of the query were worth a look: then those of all later plans are looked at. */
   def isLookedAt: Boolean = looked.get
-  def look(): Unit = if (looked.compareAndSet(false, true)) passedInOrder.forEach { plan =>
+  def look(): Unit = if (looked.compareAndSet(false, true)) passed.get.foreach { plan =>
     namePassed(plan)
     // AQE may go on with an older plan, whose line no longer holds.
     plan.line.tell(this, isWaiting = false)("")
@@ -217,12 +216,13 @@ final class QueryState(val executionId: Long) {
   private def namePassed(plan: PassedBy): Unit = plan.ids.foreach(nameOf)
 
   /** Whether stages of the query may run although its joins were not looked at. */
-  def hasBegun: Boolean = !passed.isEmpty
+  def hasBegun: Boolean = passed.get.nonEmpty
 
   /** Notes a plan whose joins are not looked at, and returns what is kept: of its plans after each stage, the first counts. */
-  def passBy(plan: PassedBy): PassedBy = Option(passed.putIfAbsent(plan.columns, plan)).getOrElse {
-    val _ = passedInOrder.add(plan)
-    plan
+  def passBy(plan: PassedBy): PassedBy = {
+    val columns = plan.columns
+    def isKept(one: PassedBy) = one.columns == columns
+    passed.updateAndGet(before => if (before.exists(isKept)) before else before :+ plan).find(isKept).getOrElse(plan)
   }
 
   /** The decisions of a plan whose joins are not looked at. */
@@ -231,9 +231,9 @@ final class QueryState(val executionId: Long) {
 
   /** Leaves the joins alone that were never looked at. */
   private def leavePassed(): Unit = {
-    passedInOrder.forEach(namePassed(_))
+    passed.get.foreach(namePassed)
     for {
-      plan <- passedInOrder.asScala
+      plan <- passed.get
       decision <- decisionsOf(plan) if joins(decision.facts.joinId) eq JoinLife.Unseen
     } { val _ = leaveAloneOnce(decision.facts.joinId, plan.read)(decision) }
   }

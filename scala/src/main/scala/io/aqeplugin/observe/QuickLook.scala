@@ -5,7 +5,6 @@ import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
-import org.apache.spark.sql.catalyst.trees.TreePattern
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation, V1WriteCommand, WriteFiles}
 import org.apache.spark.sql.internal.SQLConf
@@ -54,8 +53,7 @@ object QuickLook {
 
   /** Whether an expression runs code of a user's, of which nothing is known. */
   private def mayCostAnything(plan: LogicalPlan): Boolean =
-    plan.containsAnyPattern(TreePattern.SCALA_UDF, TreePattern.PYTHON_UDF) ||
-      plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[UserDefinedExpression])))
+    plan.exists(_.expressions.exists(_.exists(_.isInstanceOf[UserDefinedExpression])))
 
   /** Spark reads no less than the cost of opening a file by one task.
     *

@@ -1,7 +1,6 @@
 package io.aqeplugin.rules
 
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike
 
 import io.aqeplugin.decide.{BroadcastChoice, DecideJoin, JoinFacts, Method, Side}
 import io.aqeplugin.observe.{ByIdentity, FoundJoin}
@@ -17,20 +16,14 @@ private[rules] final class UsesOfShuffles(context: RuleContext, joins: PlanJoins
 
   // By identity: comparing plans walks them.
   private lazy val joinsOfShuffles = ByIdentity.of[SparkPlan, (FoundJoin, Side)](
-    for (join <- joins.keyed; side <- Side.All; own <- shuffleOf(join, side)) yield own -> ((join, side))
+    for (join <- joins.keyed; side <- Side.All; own <- ProbePath.ownShuffle(join.node, join.child(side))) yield own -> ((join, side))
   )
-
-  // Each join above asks.
-  private lazy val shuffles = Side.All.map(_ -> ByIdentity.empty[SparkPlan, Option[ShuffleExchangeLike]]).toMap
-
-  private def shuffleOf(join: FoundJoin, side: Side): Option[ShuffleExchangeLike] =
-    shuffles(side).getOrElseUpdate(join.node, ProbePath.ownShuffle(join.node, join.child(side)))
 
   /** The part, see [[io.aqeplugin.decide.PathStep.Shared]]; none if the join cannot be broadcast, or has no such shuffle, or the shuffle has
     * started.
     */
   def share(join: FoundJoin, buildSide: Side, guard: ReuseGuard): Option[Double] =
-    shuffleOf(join, buildSide.other).filter(_ => SparkThreshold.mayBroadcast(join.kind, buildSide)).map { own =>
+    ProbePath.ownShuffle(join.node, join.child(buildSide.other)).filter(_ => SparkThreshold.mayBroadcast(join.kind, buildSide)).map { own =>
       val others = guard.otherUses(own).map(use)
       if (others.contains(Use.Stays)) 0.0 else 1.0 / (1 + others.count(_ == Use.Open))
     }

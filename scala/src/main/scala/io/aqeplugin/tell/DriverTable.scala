@@ -20,8 +20,8 @@ import io.aqeplugin.observe.Executions
 
 /** A table function without arguments, whose rows are on the driver.
   *
-  * A query on it has the rows that exist when it is planned; planning waits until the ends of all earlier queries are recorded, so that a notebook sees
-  * what it has just run. Queries that read one of these tables are neither decided nor recorded, so
+  * A query on it has the rows that exist when it is planned. Planning waits at most ten seconds for the ends of earlier queries to be
+  * recorded, so that a notebook sees what it has just run. Queries that read one of these tables are neither decided nor recorded, so
   * reading a table does not add rows to it.
   *
   * @param function
