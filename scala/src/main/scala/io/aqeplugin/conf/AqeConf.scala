@@ -166,7 +166,7 @@ object AqeConf {
   val CostJobLaunchNanos: ConfEntry[Double] = number("cost.jobLaunchNanos", "nanos", 25e6, 0.0, 1e12)(
     "Time to launch a job or stage and to return its result. A method in place of a broadcast of Spark's must save more."
   )
-  val CostLookNanosPerJoin: ConfEntry[Double] = number("cost.lookNanosPerJoin", "nanos", 2e6, 0.0, 1e9)(
+  val CostLookNanosPerJoin: ConfEntry[Double] = number("cost.lookNanosPerJoin", "nanos", 8e6, 0.0, 1e9)(
     "Time to look at one join while its query is planned, all plans together. Where all joins of a plan can save less than that and a launch, by the bytes and rows that it reads, they are left alone; with 0, none is."
   )
   val CostEngineRatio: ConfEntry[Double] = number("cost.engineRatio", "ratio", 0.4, 0.01, 1.0)(

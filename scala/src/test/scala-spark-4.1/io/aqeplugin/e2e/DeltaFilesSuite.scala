@@ -246,7 +246,7 @@ class DeltaFilesSuite extends AnyFunSuite with TableFormats {
 
   test("the least and the greatest text of each file are found, however they are cut") {
     val texts = Seq("'é'", "repeat('ü', 40)", "'😀'", "concat(repeat('x', 31), '😀')", "concat(repeat('x', 32), '\u007f')", "'\uffee'")
-    texts.zipWithIndex.foreach { case (text, i) =>
+    Extent.some(sample = 3)(texts).zipWithIndex.foreach { case (text, i) =>
       val word = s"concat($text, id % 100, IF(id % 3 = 0, CAST(X'FF' AS string), IF(id % 3 = 1, '\udbff\udfff', '')))"
       delta(s"ends$i", s"concat(id DIV 100, $word) AS w, id AS v")
       table(

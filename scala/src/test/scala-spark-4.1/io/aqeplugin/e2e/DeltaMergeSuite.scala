@@ -70,12 +70,14 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
     }
 
   test("nothing is read but the statistics if no file may have a key") {
-    for (conf <- Seq(Shuffled, Broadcast)) readsFew(merged(s"${On.replace("news", "far")} $Update $Insert", conf = conf))
+    for (conf <- Extent.some(sample = 1)(Seq(Shuffled, Broadcast)))
+      readsFew(merged(s"${On.replace("news", "far")} $Update $Insert", conf = conf))
   }
 
   test("by texts, several columns, a condition beside the key and a source of Delta's") {
     delta("source", "'a' = 'b'", "SELECT * FROM news")
-    for (condition <- Seq("t.word = s.word", "t.k = s.k AND t.word = s.word AND t.v > s.n + 300 AND s.n > 2"))
+    val conditions = Seq("t.k = s.k AND t.word = s.word AND t.v > s.n + 300 AND s.n > 2", "t.word = s.word")
+    for (condition <- Extent.some(sample = 1)(conditions))
       readsFew(merged(s"MERGE INTO T t USING news s ON $condition $Update $Delete $Insert"))
     readsFew(merged(s"${On.replace("news", path("source"))} $Update $Insert"))
     readsFew(
@@ -84,7 +86,7 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
   }
 
   test("a MERGE that only inserts looks for its keys in few files") {
-    for (source <- Seq("far", "twice")) readsFew(merged(s"${On.replace("news", source)} $Insert"))
+    for (source <- Extent.some(sample = 1)(Seq("twice", "far"))) readsFew(merged(s"${On.replace("news", source)} $Insert"))
     readsFew(merged(s"$On WHEN NOT MATCHED AND s.n > 9 THEN INSERT (k) VALUES (s.k) $Insert"))
   }
 
@@ -102,8 +104,10 @@ class DeltaMergeSuite extends AnyFunSuite with ChangedTables {
       readsFew(merged(s"$twice $Update $Insert", properties, Shuffled))
       readsFew(merged(s"$twice WHEN MATCHED THEN DELETE", properties, Broadcast))
     }
-    readsFew(merged(s"$twice $Delete", conf = Broadcast))
-    readsFew(merged(s"$twice WHEN MATCHED THEN DELETE $Insert", conf = Shuffled))
+    if (Extent.TriesAll) {
+      readsFew(merged(s"$twice $Delete", conf = Broadcast))
+      readsFew(merged(s"$twice WHEN MATCHED THEN DELETE $Insert", conf = Shuffled))
+    }
   }
 
   test("a source that is not deterministic is read once, and counted as without the plugin") {

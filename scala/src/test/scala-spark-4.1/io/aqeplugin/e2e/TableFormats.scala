@@ -20,6 +20,8 @@ trait TableFormats extends ReadMeter { this: Suite =>
     "spark.sql.catalog.spark_catalog" -> "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     // Delta reads its log by a job of 50 tasks.
     "spark.databricks.delta.snapshotPartitions" -> "1",
+    // VACUUM lists a table's folders by a job of 10,000 tasks.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism" -> "1",
     "spark.sql.catalog.ice" -> "org.apache.iceberg.spark.SparkCatalog",
     "spark.sql.catalog.ice.type" -> "hadoop",
     "spark.sql.catalog.ice.cache-enabled" -> "false",

@@ -10,6 +10,10 @@ object Extent {
 
   def cases(sample: Int, whole: Int): Int = if (TriesAll) whole else sample
 
+  /** A sample of the cases, evenly spread over all of them. */
+  def some[A](sample: Int)(all: Seq[A]): Seq[A] =
+    if (TriesAll || sample >= all.size) all else Seq.tabulate(sample)(i => all(i * all.size / sample))
+
   /** How many random inputs a property of pure code is tried with. */
   def inputs(sample: Int): PosInt = PosInt.ensuringValid(cases(sample, whole = 20 * sample))
 }
