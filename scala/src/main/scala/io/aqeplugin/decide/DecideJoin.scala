@@ -19,12 +19,23 @@ object DecideJoin {
     val weighing = new Weighing(facts, thresholds)
     val fixed = whyFixed(facts)
     facts.look.flatMap(WorthLooking.refused(_, thresholds)) match {
-      case Some(reason)                                 => leftAlone(facts, thresholds, reason)
+      case Some(reason)                                 => notLookedAt(facts, reason)
       case None if facts.probe.started && fixed.isEmpty => weighing.chooseStarted(facts.whyStarted)
       case None if facts.probe.started                  => weighing.leave(facts.whyStarted)
       case None                                         => fixed.fold(weighing.choose)(weighing.leave)
     }
   }
+
+  /** The decision for a join of which nobody has found out more than that it is there: no option is weighed, ruled out or priced. */
+  private def notLookedAt(facts: JoinFacts, reason: Reason): JoinDecision = JoinDecision(
+    facts,
+    Strategy.LeaveToSpark,
+    reason,
+    buildFilter = false,
+    reason,
+    passRate = 1.0,
+    options = JoinOption.All.map(WeighedOption(_, None, reason))
+  )
 
   /** Why no decision can change the method. */
   private[aqeplugin] def whyFixed(facts: JoinFacts): Option[Reason] =

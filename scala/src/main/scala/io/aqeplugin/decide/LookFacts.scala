@@ -4,38 +4,49 @@ import io.aqeplugin.conf.{AqeConf, Forced}
 
 /** What a plan with joins reads, from what Spark's planning has found out by itself: by this is decided whether its joins are looked at.
   *
-  * Rows that pass several joins count once for each of them.
+  * Rows that pass several joins count once for each of them: as moved, or as looked up if it is a broadcast join whose table a cache holds.
   */
 @Told(doc = "what a plan with joins reads, by what is known before its joins are looked at")
 final case class LookFacts(
     @Told(doc = "joins of the plan", unit = "joins") joins: Int,
     @Told(
-      doc = "rows of the tables and of the finished stages below joins: measured, from statistics, or one for every 8 bytes",
+      doc =
+        "rows of the tables and of the finished stages below joins: measured, from statistics, or one for as many bytes as there are columns, 8 at least",
       unit = "rows"
     )
     rows: Long,
     @Told(doc = "their bytes", unit = "bytes") bytes: Long,
-    @Told(doc = "these rows, each once for every join above it", unit = "rows") joinedRows: Long,
+    @Told(doc = "these rows, each once for every join above that may shuffle and sort it, or broadcast it", unit = "rows") joinedRows: Long,
     @Told(doc = "their bytes, likewise", unit = "bytes") joinedBytes: Long,
     @Told(doc = "tasks that can read them at once, at most", unit = "tasks") slots: Int,
     @Told(
       doc = "files that are read of these tables beyond the first of each, where their number is known",
       unit = "files",
       optional = true
-    ) files: Long = 0
+    ) files: Long = 0,
+    @Told(
+      doc = "these rows, each once for every join above that looks it up in a small broadcast table of Spark's",
+      unit = "rows",
+      optional = true
+    ) lookedUpRows: Long = 0
 )
 
 /** Decides whether the joins of a plan are looked at: only if all that could be saved is worth more than looking.
   * {{{
   * most saved   (bytes × scanNanosPerByte + files × fileOpenNanos + rows × rowPipelineNanosPerRow
-  *                + joined bytes × 4 × shuffleNanosPerByte + joined rows × (shuffleNanosPerRow + mergeNanosPerRow + log2(rows) × sortNanosPerComparison)) / slots
+  *                + joined bytes × 4 × shuffleNanosPerByte + joined rows × (shuffleNanosPerRow + mergeNanosPerRow + log2(rows) × sortNanosPerComparison)
+  *                + looked up rows × 4 × hashProbeNanosPerRow) / slots
   * to look      joins × lookNanosPerJoin + jobLaunchNanos
   * }}}
-  * The first is the price of reading all rows, and of moving and sorting them once for every join above. It is assumed that rows take 4 times the bytes in
-  * memory that they take in files. Whatever saves something, a filter or a broadcast, costs a launch.
+  * The first is the price of reading all rows, and of moving and sorting them once for every join above, or of looking them up by a key that is a row
+  * ([[RowPrices]]). It is assumed that rows take 4 times the bytes in memory that they take in files. Whatever saves something, a filter or a broadcast,
+  * costs a launch.
   */
 object WorthLooking {
-  private val MemoryPerFileByte = 4.0
+
+  /** Bytes in memory of rows that take one in a file. */
+  val MemoryPerFileByte = 4.0
+
   private val Log2 = math.log(2)
 
   /** Why the joins are not looked at; none if they are, as they always are where some are forced. */
@@ -61,7 +72,8 @@ object WorthLooking {
     val work = facts.bytes * thresholds(CostScanNanosPerByte) + facts.files * thresholds(CostFileOpenNanos) + facts.rows * thresholds(
       CostRowPipelineNanosPerRow
     ) +
-      facts.joinedBytes * MemoryPerFileByte * thresholds(CostShuffleNanosPerByte) + facts.joinedRows * joined
+      facts.joinedBytes * MemoryPerFileByte * thresholds(CostShuffleNanosPerByte) + facts.joinedRows * joined +
+      facts.lookedUpRows * RowPrices.ProbesPerRowKey * thresholds(CostHashProbeNanosPerRow)
     work / math.max(1, facts.slots)
   }
 }

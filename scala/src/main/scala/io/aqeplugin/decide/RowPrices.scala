@@ -33,7 +33,7 @@ private[decide] final class RowPrices(executors: Int, thresholds: Thresholds) {
   }
 }
 
-private object RowPrices {
+private[decide] object RowPrices {
 
   // What servers have at least: a core for itself, and a slot of what the cores share.
   private val CoreCacheBytes = (2L << 20).toDouble
@@ -41,7 +41,7 @@ private object RowPrices {
   private val Log2 = math.log(2)
 
   /** Lookups of a number that one lookup of a row takes: its key is written, hashed and compared. */
-  private val ProbesPerRowKey = 4
+  val ProbesPerRowKey = 4
 
   /** Comparisons that the sort of one number takes as long as. */
   private val StepsOfNumber = 3.0

@@ -5,32 +5,44 @@ import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation, V1WriteCommand, WriteFiles}
+import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.internal.SQLConf
 
-import io.aqeplugin.decide.LookFacts
+import io.aqeplugin.decide.{LookFacts, Side, WorthLooking}
 
 /** What a plan with joins reads, by what is known for nothing: statistics that Spark's own planning has computed, listed files and finished
   * stages. No file, log or catalog is read.
   */
 object QuickLook {
 
-  /** Bytes of a file for a row of which nothing is known: a few numbers, compressed. */
-  private val BytesPerRow = 8L
+  /** Bytes of a file for a row of which nothing is known: a few numbers, compressed, or a byte for each column. */
+  private val LeastRowBytes = 8
+
+  /** Bytes of files that in memory fill a cache, see [[RowPrices]]: lookups in a larger table wait for memory. */
+  private val SmallTableBytes = (16L << 20) / WorthLooking.MemoryPerFileByte.toLong
 
   /** None if rows may cost anything, or an operator makes more of them; or if a source does not know its size. Joins whose keys repeat on both sides make more
     * rows too: that, only a finished stage shows.
     *
+    * @param planned
+    *   what Spark has planned: its broadcast joins stay so
     * @param slots
     *   tasks that can run at once
     * @param sizeOf
     *   the size of a leaf, see [[QuickLook.sizeOf]]
     */
-  def of(plan: LogicalPlan, slots: => Int, sizeOf: LogicalPlan => Option[Size] = sizeOf): Option[LookFacts] =
+  def of(
+      plan: LogicalPlan,
+      planned: Option[SparkPlan],
+      slots: => Int,
+      sizeOf: LogicalPlan => Option[Size] = sizeOf
+  ): Option[LookFacts] =
     if (mayCostAnything(plan)) None
     else {
-      val inputs = inputsOf(plan, joinsAbove = 0, sizeOf)
+      val inputs = new QuickLook(broadcastSides(planned), sizeOf).inputsOf(plan, Above.Nothing)
       if (inputs.exists(_.isEmpty)) None
       else {
         val known = inputs.flatten
@@ -39,13 +51,14 @@ object QuickLook {
             known.map(_.joins).sum,
             known.foldLeft(0L)((sum, input) => plus(sum, input.rows)),
             known.foldLeft(0L)((sum, input) => plus(sum, input.bytes)),
-            known.foldLeft(0L)((sum, input) => plus(sum, times(input.rows, input.joinsAbove))),
-            known.foldLeft(0L)((sum, input) => plus(sum, times(input.bytes, input.joinsAbove))),
+            known.foldLeft(0L)((sum, input) => plus(sum, times(input.rows, input.above.moved))),
+            known.foldLeft(0L)((sum, input) => plus(sum, times(input.bytes, input.above.moved))),
             tasksAtOnce(
               known.map(input => plus(input.bytes, times(SQLConf.get.filesOpenCostInBytes, input.files))).maxOption.getOrElse(0L),
               slots
             ),
-            known.foldLeft(0L)((sum, input) => plus(sum, math.max(0L, input.files - 1)))
+            known.foldLeft(0L)((sum, input) => plus(sum, math.max(0L, input.files - 1))),
+            known.foldLeft(0L)((sum, input) => plus(sum, times(input.rows, input.above.lookedUp)))
           )
         )
       }
@@ -73,25 +86,26 @@ object QuickLook {
     */
   final case class Size(rows: Long, bytes: Long, files: Long = 0)
 
-  private final case class Input(rows: Long, bytes: Long, joinsAbove: Int, joins: Int = 0, files: Long = 0)
-
-  private def inputsOf(plan: LogicalPlan, joinsAbove: Int, sizeOf: LogicalPlan => Option[Size]): Seq[Option[Input]] = plan match {
-    // Rows of a product are as many as it likes.
-    case join: Join if ExtractEquiJoinKeys.unapply(join).isEmpty => Seq(None)
-    case join: Join                                              =>
-      Some(Input(0, 0, joinsAbove, joins = 1)) +: join.children.flatMap(inputsOf(_, joinsAbove + 1, sizeOf))
-    // Spark knows no size of a stage that runs but that of what it was planned from, where a join counts as a product.
-    case stage: LogicalQueryStage if !stage.isMaterialized && joinsAbove > 0 =>
-      inputsOf(stage.logicalPlan, joinsAbove, sizeOf).map(_.map(_.copy(joins = 0)))
-    case leaf if leaf.children.isEmpty =>
-      Seq(if (joinsAbove == 0) Some(Input(0, 0, 0))
-      else sizeOf(leaf).map(size => Input(size.rows, size.bytes, joinsAbove, files = size.files)))
-    // Rows above all joins are the same with a filter.
-    case expand: Expand          => inputsOf(expand.child, joinsAbove * math.max(1, expand.projections.size), sizeOf)
-    case other if isPlain(other) =>
-      other.children.flatMap(inputsOf(_, if (joinsAbove > 0 && moves(other)) joinsAbove + 1 else joinsAbove, sizeOf))
-    case _ => Seq(None)
+  /** What is above a table: joins and others that may move its rows, and joins that look them up in a small broadcast. */
+  final private[observe] case class Above(moved: Int, lookedUp: Int) {
+    def isNothing: Boolean = moved + lookedUp == 0
+    def times(by: Int): Above = Above(moved * by, lookedUp * by)
+    def moving: Above = copy(moved = moved + 1)
+    def lookingUp: Above = copy(lookedUp = lookedUp + 1)
   }
+
+  private[observe] object Above {
+    val Nothing: Above = Above(moved = 0, lookedUp = 0)
+  }
+
+  final private[observe] case class Input(rows: Long, bytes: Long, above: Above, joins: Int = 0, files: Long = 0)
+
+  /** The sides that Spark broadcasts, by the joins. AQE does not take a planned broadcast back. */
+  private def broadcastSides(planned: Option[SparkPlan]): collection.Map[LogicalPlan, Side] = ByIdentity.of(for {
+    plan <- planned.toSeq
+    join <- plan.collect { case join: BroadcastHashJoinExec => join }
+    logical <- join.logicalLink
+  } yield logical -> JoinFinder.sideOf(join.buildSide))
 
   /** Whether an operator gives no more rows than it gets. */
   private def isPlain(plan: LogicalPlan): Boolean = plan match {
@@ -134,7 +148,7 @@ object QuickLook {
     if (bytes >= Unbelievable || bytes == SQLConf.get.defaultSizeInBytes) None
     else {
       val counted = statistics.rowCount.filter(_ => bytes <= statistics.sizeInBytes)
-      val rows = counted.fold((bytes / BytesPerRow).max(statistics.rowCount.getOrElse(BigInt(0))))(_.max(0))
+      val rows = counted.fold((bytes / math.max(LeastRowBytes, leaf.output.size)).max(statistics.rowCount.getOrElse(BigInt(0))))(_.max(0))
       Some(Size(if (rows >= Unbelievable) Unbelievable else rows.toLong, bytes.toLong))
     }
   }
@@ -143,4 +157,39 @@ object QuickLook {
 
   private def plus(one: Long, other: Long): Long = math.min(Long.MaxValue / 2, one + other)
   private def times(count: Long, by: Long): Long = if (count > Long.MaxValue / 2 / math.max(1, by)) Long.MaxValue / 2 else count * by
+}
+
+/** The walk over one plan.
+  *
+  * @param broadcast
+  *   the sides that Spark broadcasts, by the joins
+  */
+private[observe] final class QuickLook(broadcast: collection.Map[LogicalPlan, Side], sizeOf: LogicalPlan => Option[QuickLook.Size]) {
+  import QuickLook._
+
+  /** None for what may give any number of rows. */
+  private[observe] def inputsOf(plan: LogicalPlan, above: Above): Seq[Option[Input]] = plan match {
+    // Rows of a product are as many as it likes.
+    case join: Join if ExtractEquiJoinKeys.unapply(join).isEmpty => Seq(None)
+    case join: Join                                              => Some(Input(0, 0, above, joins = 1)) +: ofSides(join, above)
+    // Spark knows no size of a stage that runs but that of what it was planned from, where a join counts as a product.
+    case stage: LogicalQueryStage if !stage.isMaterialized && !above.isNothing =>
+      inputsOf(stage.logicalPlan, above).map(_.map(_.copy(joins = 0)))
+    // Rows above all joins are the same with a filter.
+    case leaf if leaf.children.isEmpty =>
+      Seq(if (above.isNothing) Some(Input(0, 0, above))
+      else sizeOf(leaf).map(size => Input(size.rows, size.bytes, above, files = size.files)))
+    case expand: Expand          => inputsOf(expand.child, above.times(math.max(1, expand.projections.size)))
+    case other if isPlain(other) =>
+      other.children.flatMap(inputsOf(_, if (!above.isNothing && moves(other)) above.moving else above))
+    case _ => Seq(None)
+  }
+
+  private def ofSides(join: Join, above: Above): Seq[Option[Input]] = broadcast.get(join) match {
+    case None       => join.children.flatMap(inputsOf(_, above.moving))
+    case Some(side) =>
+      val build = inputsOf(side.of(join.left, join.right), above.moving)
+      val isSmall = build.forall(_.exists(_.bytes <= SmallTableBytes))
+      build ++ inputsOf(side.other.of(join.left, join.right), if (isSmall) above.lookingUp else above.moving)
+  }
 }

@@ -56,27 +56,34 @@ final case class WaitAndPlaceFilters(session: SparkSession, mostStages: Int = Wa
     isOver
   }
 
-  /** Whether the joins of a plan may save more than it costs to look at them. EXPLAIN, which is no execution, looks at all. A stage may turn out larger
-    * than was thought, so each plan is asked anew.
+  /** Whether the joins of a plan may save more than it costs to look at them. A stage may turn out larger than was thought, so each plan is asked anew.
     */
   private def isWorthLooking(plan: SparkPlan, context: RuleContext): Boolean = {
     val passed =
-      if (!context.isExecution || isStreaming(plan)) None
+      if (isStreaming(plan)) None
       else
         for {
           logical <- plan.logicalLink
-          read <- QuickLook.of(logical, context.cluster.facts.slots, sizeOf(_, context.state))
+          read <- QuickLook.of(logical, Some(plan), context.cluster.facts.slots, sizeOf(_, context.state))
           reason <- WorthLooking.refused(read, context.thresholds)
         } yield PassedBy(plan, read, reason, context.engine)
-    passed match {
-      case Some(found) => if (!context.pruning.isOwnPlan(plan)) {
-          val kept = context.state.passBy(found)
-          kept.line.tell(kept, isWaiting = false)(ExplainText.passedBy(kept.read.joins, kept.reason))
-          ExplainSection.note(plan, Seq(kept.line))
-        }
-      case None => context.state.look()
-    }
-    passed.isEmpty
+    passed.fold(context.state.look())(passBy(_, context))
+    // Another plan of the query may be looked at since, which must know of all that are not.
+    context.state.isLookedAt
+  }
+
+  private def passBy(found: PassedBy, context: RuleContext): Unit = if (!context.pruning.isOwnPlan(found.plan)) {
+    val kept = if (context.isExecution) context.state.passBy(found) else found
+    kept.line.tell(kept, isWaiting = false)(
+      if (context.isExecution) ExplainText.passedBy(kept.read.joins, kept.reason)
+      else {
+        // What is only explained tells of each join, once somebody reads it; its plan stays as it runs.
+        val _ = looked(found.plan, context)
+        ExplainSection.noteFirst(found.plan, kept.line)
+        ExplainText.wouldPassBy(kept.read.joins, kept.reason)
+      }
+    )
+    ExplainSection.noteFirst(found.plan, kept.line)
   }
 
   /** AQE plans anew after each stage, mostly with the same tables. */

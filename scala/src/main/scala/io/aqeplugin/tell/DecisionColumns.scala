@@ -35,6 +35,7 @@ object DecisionColumns {
   private val Wait = Form.of[WaitDecision].schema
   private val Ended = Form.of[QueryEnded].schema
   private val Unforced = Form.of[Unforced].schema
+  private val OfLookedAt = "null if nobody looked at the join"
   private val OnlyForced = "null unless `spark.aqePlugin.force` has an option for the join"
 
   val OptionFields: Seq[TableColumn[WeighedOption]] = Seq[TableColumn[WeighedOption]](
@@ -137,7 +138,7 @@ object DecisionColumns {
         text("unforced_reason", s"why: stable code; $OnlyForced")(_.decision.unforced.map(_.reason.code.name)),
         flag(Unforced("buildFilter").as("unforced_with_filter", OnlyForced))(_.decision.unforced.map(_.buildFilter)),
         text("unforced_filter_reason", s"why: stable code; $OnlyForced")(_.decision.unforced.map(_.filterReason.code.name)),
-        double(Decision("passRate").as("predicted_pass_rate"))(_.decision.passRate),
+        double(Decision("passRate").as("predicted_pass_rate", OfLookedAt))(r => lookedAt(r)(_.passRate)),
         text(Decision("passRateSource"))(_.decision.passRateSource.name),
         double("predicted_cost_millis", "millis", "predicted cost of the choice; null when the join was left to Spark")(
           _.taken.flatMap(_.costMillis)
@@ -150,8 +151,10 @@ object DecisionColumns {
 
   private def facts: Seq[TableColumn[DecisionRow]] = Seq(
     whole("build_rows", "rows", "rows of the finished build side; null when unknown")(r => known(r.facts.build.rows)),
-    whole(Build("stageBytes").as("build_bytes"))(_.facts.build.stageBytes),
-    whole("build_memory_bytes", "bytes", "bytes of the build side's rows in memory")(_.facts.build.memoryBytes),
+    whole(Build("stageBytes").as("build_bytes", OfLookedAt))(r => lookedAt(r)(_.facts.build.stageBytes)),
+    whole("build_memory_bytes", "bytes", "bytes of the build side's rows in memory; null when unknown")(r =>
+      known(r.facts.build.rows).map(_ => r.facts.build.memoryBytes)
+    ),
     whole(Build("originRows").as("build_origin_rows", "null when unknown"))(_.facts.build.originRows),
     text("build_origin_rows_source", sources("what `build_origin_rows` was taken from"))(_.facts.build.originRowsSource.map(_.name)),
     whole("build_distinct_keys", "keys", "distinct keys of the build side; null when not counted")(_.facts.build.keys.distinct),
@@ -242,6 +245,9 @@ object DecisionColumns {
 
   private def either[A](filter: FilterInPlace)(ofPlace: PlacedFilter => A, ofOutcome: FilterOutcome => A): Option[A] =
     filter.place.map(ofPlace).orElse(filter.outcome.map(ofOutcome))
+
+  private def lookedAt[A](row: DecisionRow)(of: JoinDecision => A): Option[A] =
+    Option.when(row.facts.look.isEmpty)(of(row.decision))
 
   private def known(count: Long): Option[Long] = Some(count).filter(_ >= 0)
 

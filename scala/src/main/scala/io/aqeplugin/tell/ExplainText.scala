@@ -42,6 +42,11 @@ object ExplainText {
     s"Spark's plan, ${if (joins == 1) "one join" else s"$joins joins"} not looked at (${why.code.name}: ${why.confKey}); " +
       "aqe_decisions() has each"
 
+  /** The line of a plan that is explained: a query that runs does not look at its joins. Their own lines follow. */
+  def wouldPassBy(joins: Int, why: Reason): String =
+    s"a query that runs keeps Spark's plan and does not look at ${if (joins == 1) "its join" else s"its $joins joins"} (${reason(why)}); " +
+      "looked at:"
+
   /** The text after a filter's name in a plan. */
   def short(decision: JoinDecision): String =
     s"${decision.choice.name}, ${decision.filterReason.code.name}, expected to pass ${percent(decision.passRate)}"

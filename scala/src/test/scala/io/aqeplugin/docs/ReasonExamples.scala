@@ -1,10 +1,13 @@
 package io.aqeplugin.docs
 
+import io.aqeplugin.conf.{AqeConf, ConfEntry}
 import io.aqeplugin.decide.ReasonCode
 import io.aqeplugin.decide.ReasonCode._
 
 /** An example of each reason, for `docs/reference/reasons.md`. */
 object ReasonExamples {
+
+  private def millis(nanos: ConfEntry[Double]): Long = math.round(nanos.default / 1e6)
 
   def of(code: ReasonCode): String = code match {
     case Cheapest => "In the example above: the broadcast with filter, which has the lowest price."
@@ -31,7 +34,7 @@ object ReasonExamples {
       "`spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold` is 64m, and AQE hashes the build side, whose partitions are all smaller."
     case ProbeStarted    => "The fact table's stage did not wait and started before this build side had finished."
     case NotWorthLooking =>
-      "Two joins of tables with 1,000 rows: on two slots 1 ms of work, whatever is done; to look at them takes 4 ms, and a filter the launch of a job, 25 ms."
+      s"Two joins of tables with 1,000 rows: on two slots 1 ms of work, whatever is done; to look at them takes ${2 * millis(AqeConf.CostLookNanosPerJoin)} ms, and a filter the launch of a job, ${millis(AqeConf.CostJobLaunchNanos)} ms."
     case FactsMissing => "The build stage read a cache without a row count."
     case FilterPays   =>
       "In the example above: 44,000 build keys let 1.3 % of 28.8 million probe rows pass. Checking all rows costs less than joining the removed ones."

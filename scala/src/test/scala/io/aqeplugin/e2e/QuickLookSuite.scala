@@ -1,8 +1,11 @@
 package io.aqeplugin.e2e
 
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.catalog.CatalogStatistics
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.execution.QueryExecution
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.functions.udf
 import org.scalatest.Assertion
@@ -46,7 +49,7 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
         on.decided.foreach { decided =>
           val look = decided.decision.get("facts").get("look")
           assert(look.get("joins").intValue == 2 && look.get("bytes").longValue > 0 && decided.mode == mode)
-          assert(look.get("joinedRows").longValue > look.get("rows").longValue)
+          assert(look.get("joinedRows").longValue + look.get("lookedUpRows").longValue > look.get("rows").longValue)
         }
       }
     }
@@ -60,13 +63,55 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
     withConf(AqeConf.CostLookNanosPerJoin.key -> "0")(assertLookedAt(ran(spark.sql(Small))))
   }
 
-  test("EXPLAIN looks at all joins; a query that has run says why they were not") {
-    val explained = spark.sql(s"EXPLAIN FORMATTED $Small").head().getString(0)
-    assert(explained.contains("aqe-plugin") && !explained.contains("NOT_WORTH_LOOKING"), explained)
+  private def said(query: QueryExecution): Seq[String] = new ExplainSection().generateExtendedInfo(query.executedPlan).linesIterator.toSeq
+
+  for ((by, threshold) <- Seq("broadcasts" -> "10m", "sorts" -> "-1"))
+    test(s"EXPLAIN says that a run does not look at the joins, shows its plan, and tells what looking would find: a plan that $by") {
+      withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold) {
+        def explained(query: String): String = spark.sql(s"EXPLAIN FORMATTED $query").head().getString(0)
+        val on = explained(Small)
+        val off = withConf("spark.aqePlugin.mode" -> "off")(explained(Small))
+        def planOf(text: String): String = text.split("\\(aqe-plugin\\) ==").head.replaceAll("#\\d+L?|plan_id=\\d+", "")
+        assert(planOf(on) == planOf(off))
+        // The root of this plan is a join itself.
+        for (query <- Seq(Small -> 2, "SELECT * FROM one a JOIN two b ON a.k = b.k" -> 1)) {
+          val lines = said(spark.sql(query._1).queryExecution)
+          assert(lines.head.matches("a query that runs .*(its join|its 2 joins) \\(NOT_WORTH_LOOKING: .* against .*\\); looked at:"), lines)
+          assert(lines.tail.size == query._2 && lines.tail.forall(_.startsWith("inner:")), lines)
+          assert(!lines.tail.exists(_.contains("NOT_WORTH_LOOKING")), lines)
+        }
+      }
+    }
+
+  test("a query that has run says why its joins were not looked at") {
     val frame = spark.sql(Small)
     val _ = frame.collect()
-    val said = new ExplainSection().generateExtendedInfo(frame.queryExecution.executedPlan).linesIterator.toSeq
-    assert(said.size == 1 && said.forall(_.startsWith("Spark's plan, 2 joins not looked at (NOT_WORTH_LOOKING: ")), said)
+    val lines = said(frame.queryExecution)
+    assert(lines.size == 1 && lines.forall(_.startsWith("Spark's plan, 2 joins not looked at (NOT_WORTH_LOOKING: ")), lines)
+  }
+
+  test("of joins that nobody looked at, no option is weighed, and the table has no sizes") {
+    val on = ran(spark.sql(Small))
+    on.decided.foreach { decided =>
+      val options = decided.decision.get("options").elements.asScala.toSeq
+      assert(options.size == 6 && options.forall(one =>
+        one.get("costMillis").isNull && one.get("reason").get("code").textValue == "NOT_WORTH_LOOKING"
+      ))
+    }
+    val columns =
+      "build_rows, build_bytes, build_memory_bytes, predicted_pass_rate, predicted_cost_millis, predicted_spark_cost_millis, probe_rows"
+    val rows = spark.sql(s"SELECT $columns FROM aqe_decisions() WHERE reason = 'NOT_WORTH_LOOKING'").collect()
+    assert(rows.nonEmpty && rows.forall(row => row.toSeq.forall(Option(_).isEmpty)), rows.toSeq)
+  }
+
+  test("rows that Spark looks up in a small broadcast are cheap, and are not counted as sorted") {
+    def facts(threshold: String): LookFacts = withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold) {
+      val query = spark.sql("SELECT a.v FROM large a JOIN one b ON a.k = b.k JOIN two c ON a.k = c.k").queryExecution
+      query.sparkPlan.logicalLink.flatMap(QuickLook.of(_, Some(query.sparkPlan), slots = 2)).getOrElse(fail("no facts"))
+    }
+    val (sorted, broadcast) = (facts("-1"), facts("64k"))
+    assert(sorted.lookedUpRows == 0 && sorted.joinedRows + sorted.lookedUpRows == broadcast.joinedRows + broadcast.lookedUpRows)
+    assert(broadcast.joinedRows < broadcast.lookedUpRows / 10 && broadcast.lookedUpRows > 1.9 * 200000, broadcast)
   }
 
   test("rows that become more, or may cost anything, have no bound") {
@@ -85,8 +130,8 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
       "SELECT x.v, y.v FROM (SELECT a.v, sum(a.k) AS s FROM one a JOIN two b ON a.k = b.k GROUP BY a.v) x JOIN three y ON x.v = y.k"
     ).queryExecution
     val inPart = query.optimizedPlan.transformDown { case part: Aggregate => LogicalQueryStage(part, query.sparkPlan) }
-    val whole = QuickLook.of(query.optimizedPlan, slots = 2)
-    assert(whole.exists(_.joins == 2) && QuickLook.of(inPart, slots = 2) == whole.map(_.copy(joins = 1)))
+    val whole = QuickLook.of(query.optimizedPlan, None, slots = 2)
+    assert(whole.exists(_.joins == 2) && QuickLook.of(inPart, None, slots = 2) == whole.map(_.copy(joins = 1)))
   }
 
   test("joins of small tables are not looked at where their rows are written, or counted several ways") {
