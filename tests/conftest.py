@@ -7,7 +7,7 @@ import shlex
 import subprocess
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -79,5 +79,11 @@ def spark_jvm() -> None:
         SparkContext._ensure_initialized()
 
 
-def _refuse(_: object, command: object, *__: Any, **___: Any) -> NoReturn:
-    pytest.fail(f"a unit test starts a process, {command}; mark it process or spark", pytrace=False)
+_start_process = subprocess.Popen.__init__
+
+
+def _refuse(process: subprocess.Popen[bytes], command: Any, *others: Any, **named: Any) -> None:
+    # matplotlib lists a machine's fonts once, when it is first used there.
+    if next(iter(command)) != "fc-list":
+        pytest.fail(f"a unit test starts a process, {command}; mark it process or spark", pytrace=False)
+    _start_process(process, command, *others, **named)

@@ -130,11 +130,13 @@ def reason_words(reason: Reason) -> str:
 
 
 def options_not_taken(decision: JoinDecision) -> list[str]:
-    """One line per rejected option: ``not …``, predicted cost, reason; options alike in both share a line."""
+    """One line per rejected option: ``not …``, predicted cost, reason; options alike in both share a line. None for one
+    that was not even priced, for the reason of the choice."""
     chosen = taken_by(decision)
     names: dict[tuple[float | None, Reason], list[str]] = {}
     for option in decision.options:
-        if JoinOption(option.strategy, option.with_filter) != chosen:
+        is_unseen = option.cost_millis is None and option.reason == decision.reason
+        if JoinOption(option.strategy, option.with_filter) != chosen and not is_unseen:
             differs_in_filter = chosen is not None and option.strategy == chosen.strategy and decision.build_filter
             describe = _describe_fully if differs_in_filter else describe_strategy
             name = describe(option.strategy, option.with_filter)

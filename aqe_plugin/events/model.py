@@ -274,7 +274,7 @@ class WaitDecision:
 class LookFacts:
     """What a plan reads whose joins were not looked at; in ``joined_``, rows count once for every join they pass.
 
-    ``files`` are those beyond the first of each table.
+    ``files`` are those beyond the first of each table, and ``lookups`` those in small tables that Spark broadcasts.
     """
 
     joins: int
@@ -284,6 +284,7 @@ class LookFacts:
     joined_bytes: int
     slots: int
     files: int | None = None
+    lookups: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

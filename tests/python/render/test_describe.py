@@ -11,6 +11,7 @@ from rich.console import Console
 
 from aqe_plugin.events.describe import (
     describe_choice,
+    describe_choice_reason,
     describe_filter,
     describe_flip,
     describe_join,
@@ -89,6 +90,15 @@ def test_a_join_left_to_spark_has_the_predicted_cost_of_sparks_own_method() -> N
     assert options_not_taken(left) == options_not_taken(DECISION)
     other = replace(left, facts=replace(FACTS, spark_strategy="leave_to_spark"))
     assert describe_price(other) == ""
+
+
+def test_options_that_were_not_even_priced_for_the_reason_of_the_choice_have_no_line() -> None:
+    look = Reason("NOT_WORTH_LOOKING", 0.5, 41.0, "millis", "spark.aqePlugin.cost.lookNanosPerJoin")
+    options = tuple(replace(one, cost_millis=None, reason=look) for one in DECISION.options)
+    unseen = replace(DECISION, choice="leave_to_spark", reason=look, filter_reason=look, options=options)
+    assert options_not_taken(unseen) == []
+    assert describe_choice_reason(unseen).startswith("not looked at: ")
+    assert describe_price(unseen) == ""
 
 
 def test_a_costlier_option_shows_by_how_much() -> None:

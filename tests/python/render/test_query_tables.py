@@ -358,7 +358,7 @@ def test_a_query_that_was_only_observed_says_that_no_join_changed() -> None:
 def test_no_width_from_80_on_breaks_a_conf_key(width: int) -> None:
     longest = max(conf_keys(), key=len)
     reason = Reason("BROADCAST_MEMORY", 96.0, 64.0, "bytes", longest)
-    options = (WeighedOption("broadcast", True, None, reason),)
+    options = (WeighedOption("broadcast", True, None, replace(reason, measured=97.0)),)
     join = JoinStory(replace(DECISION, reason=reason, filter_reason=reason, options=options), (PLANNED,), ())
     assert table(replace(story(), joins=(join,)), width=width).count(longest) == 3
 

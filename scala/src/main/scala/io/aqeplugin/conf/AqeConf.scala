@@ -167,7 +167,7 @@ object AqeConf {
     "Time to launch a job or stage and to return its result. A method in place of a broadcast of Spark's must save more."
   )
   val CostLookNanosPerJoin: ConfEntry[Double] = number("cost.lookNanosPerJoin", "nanos", 8e6, 0.0, 1e9)(
-    "Time to look at one join while its query is planned, all plans together. Where all joins of a plan can save less than that and a launch, by the bytes and rows that it reads, they are left alone; with 0, none is."
+    "Time to look at one join while its query is planned, all plans together. Where all joins of a plan can save less than that and a launch, by the bytes and rows that it reads, none is looked at; with 0, all are."
   )
   val CostEngineRatio: ConfEntry[Double] = number("cost.engineRatio", "ratio", 0.4, 0.01, 1.0)(
     "Time that the operators of an engine such as Apache DataFusion Comet take for scans, shuffles, sorts and joins, as a share of the time of Spark's."

@@ -15,9 +15,12 @@ final case class LookFacts(
       unit = "rows"
     )
     rows: Long,
-    @Told(doc = "their bytes", unit = "bytes") bytes: Long,
+    @Told(
+      doc = "bytes of their columns that are read: of a file of columns, as much as these types take of all",
+      unit = "bytes"
+    ) bytes: Long,
     @Told(doc = "these rows, each once for every join above that may shuffle and sort it, or broadcast it", unit = "rows") joinedRows: Long,
-    @Told(doc = "their bytes, likewise", unit = "bytes") joinedBytes: Long,
+    @Told(doc = "the bytes, likewise", unit = "bytes") joinedBytes: Long,
     @Told(doc = "tasks that can read them at once, at most", unit = "tasks") slots: Int,
     @Told(
       doc = "files that are read of these tables beyond the first of each, where their number is known",
@@ -25,21 +28,21 @@ final case class LookFacts(
       optional = true
     ) files: Long = 0,
     @Told(
-      doc = "these rows, each once for every join above that looks it up in a small broadcast table of Spark's",
-      unit = "rows",
+      doc =
+        "lookups of these rows in small tables that Spark broadcasts; one by more than an integer counts as 4, which it takes as long as",
+      unit = "lookups",
       optional = true
-    ) lookedUpRows: Long = 0
+    ) lookups: Long = 0
 )
 
 /** Decides whether the joins of a plan are looked at: only if all that could be saved is worth more than looking.
   * {{{
   * most saved   (bytes × scanNanosPerByte + files × fileOpenNanos + rows × rowPipelineNanosPerRow
   *                + joined bytes × 4 × shuffleNanosPerByte + joined rows × (shuffleNanosPerRow + mergeNanosPerRow + log2(rows) × sortNanosPerComparison)
-  *                + looked up rows × 4 × hashProbeNanosPerRow) / slots
+  *                + lookups × hashProbeNanosPerRow) / slots
   * to look      joins × lookNanosPerJoin + jobLaunchNanos
   * }}}
-  * The first is the price of reading all rows, and of moving and sorting them once for every join above, or of looking them up by a key that is a row
-  * ([[RowPrices]]). It is assumed that rows take 4 times the bytes in memory that they take in files. Whatever saves something, a filter or a broadcast,
+  * The first is the price of reading all rows, and of moving and sorting them once for every join above, or of looking them up. It is assumed that rows take 4 times the bytes in memory that they take in files. Whatever saves something, a filter or a broadcast,
   * costs a launch.
   */
 object WorthLooking {
@@ -73,7 +76,7 @@ object WorthLooking {
       CostRowPipelineNanosPerRow
     ) +
       facts.joinedBytes * MemoryPerFileByte * thresholds(CostShuffleNanosPerByte) + facts.joinedRows * joined +
-      facts.lookedUpRows * RowPrices.ProbesPerRowKey * thresholds(CostHashProbeNanosPerRow)
+      facts.lookups * thresholds(CostHashProbeNanosPerRow)
     work / math.max(1, facts.slots)
   }
 }

@@ -56,7 +56,7 @@ object ReasonCode extends DefinedNames[ReasonCode] {
   val OtherStrategy = code("OTHER_STRATEGY", Strategy)("Spark keeps a strategy that the plugin does not change")
   val ProbeStarted = code("PROBE_STARTED", Any)("the probe side has started, so nothing can be saved on it")
   val NotWorthLooking = code("NOT_WORTH_LOOKING", Any)(
-    "all joins of the plan together can save less, by the rows and bytes that it reads, than it costs to look at them"
+    "not looked at: the joins can save less than a look costs; by the rows and bytes that their plan reads, all joins together"
   )
   val FactsMissing = code("FACTS_MISSING", Any)("the row counts that the price depends on are unknown")
 

@@ -33,7 +33,7 @@ private[decide] final class RowPrices(executors: Int, thresholds: Thresholds) {
   }
 }
 
-private[decide] object RowPrices {
+private[aqeplugin] object RowPrices {
 
   // What servers have at least: a core for itself, and a slot of what the cores share.
   private val CoreCacheBytes = (2L << 20).toDouble

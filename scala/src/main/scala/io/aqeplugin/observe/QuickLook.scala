@@ -5,13 +5,15 @@ import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
-import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation, V1WriteCommand, WriteFiles}
+import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.internal.SQLConf
 
-import io.aqeplugin.decide.{LookFacts, Side, WorthLooking}
+import io.aqeplugin.decide.{LookFacts, RowPrices, Side, WorthLooking}
 
 /** What a plan with joins reads, by what is known for nothing: statistics that Spark's own planning has computed, listed files and finished
   * stages. No file, log or catalog is read.
@@ -42,7 +44,7 @@ object QuickLook {
   ): Option[LookFacts] =
     if (mayCostAnything(plan)) None
     else {
-      val inputs = new QuickLook(broadcastSides(planned), sizeOf).inputsOf(plan, Above.Nothing)
+      val inputs = new QuickLook(Planned.of(planned), sizeOf).inputsOf(plan, Above.Nothing)
       if (inputs.exists(_.isEmpty)) None
       else {
         val known = inputs.flatten
@@ -58,7 +60,7 @@ object QuickLook {
               slots
             ),
             known.foldLeft(0L)((sum, input) => plus(sum, math.max(0L, input.files - 1))),
-            known.foldLeft(0L)((sum, input) => plus(sum, times(input.rows, input.above.lookedUp)))
+            known.foldLeft(0L)((sum, input) => plus(sum, times(input.rows, input.above.lookups)))
           )
         )
       }
@@ -86,26 +88,50 @@ object QuickLook {
     */
   final case class Size(rows: Long, bytes: Long, files: Long = 0)
 
-  /** What is above a table: joins and others that may move its rows, and joins that look them up in a small broadcast. */
-  final private[observe] case class Above(moved: Int, lookedUp: Int) {
-    def isNothing: Boolean = moved + lookedUp == 0
-    def times(by: Int): Above = Above(moved * by, lookedUp * by)
+  /** What is above a table: joins and others that may move its rows, and lookups of each in small broadcasts. */
+  final private[observe] case class Above(moved: Int, lookups: Int) {
+    def isNothing: Boolean = moved + lookups == 0
+    def times(by: Int): Above = Above(moved * by, lookups * by)
     def moving: Above = copy(moved = moved + 1)
-    def lookingUp: Above = copy(lookedUp = lookedUp + 1)
+    def lookingUp(probes: Int): Above = copy(lookups = lookups + probes)
   }
 
   private[observe] object Above {
-    val Nothing: Above = Above(moved = 0, lookedUp = 0)
+    val Nothing: Above = Above(moved = 0, lookups = 0)
   }
 
   final private[observe] case class Input(rows: Long, bytes: Long, above: Above, joins: Int = 0, files: Long = 0)
 
-  /** The sides that Spark broadcasts, by the joins. AQE does not take a planned broadcast back. */
-  private def broadcastSides(planned: Option[SparkPlan]): collection.Map[LogicalPlan, Side] = ByIdentity.of(for {
-    plan <- planned.toSeq
-    join <- plan.collect { case join: BroadcastHashJoinExec => join }
-    logical <- join.logicalLink
-  } yield logical -> JoinFinder.sideOf(join.buildSide))
+  /** What of Spark's plan makes a query cheaper than its logical plan says.
+    *
+    * @param broadcast
+    *   for the joins that Spark broadcasts a side of, the side, and how many lookups of an integer one of their lookups takes as long as. AQE does not
+    *   take a planned broadcast back
+    * @param readShares
+    *   of files that are kept by columns, the share that the columns take which are read, by their types
+    */
+  final private class Planned(
+      val broadcast: collection.Map[LogicalPlan, (Side, Int)],
+      val readShares: collection.Map[HadoopFsRelation, Double]
+  )
+
+  private object Planned {
+    def of(plan: Option[SparkPlan]): Planned = new Planned(
+      ByIdentity.of(for {
+        join <- plan.toSeq.flatMap(_.collect { case join: BroadcastHashJoinExec => join })
+        logical <- join.logicalLink
+        isNumber = KeyTypes.areNumber(join.leftKeys.map(_.dataType)) && join.condition.isEmpty
+      } yield logical -> (JoinFinder.sideOf(join.buildSide) -> (if (isNumber) 1 else RowPrices.ProbesPerRowKey))),
+      ByIdentity.grouped(plan.toSeq.flatMap(_.collect { case scan: FileSourceScanExec => scan.relation -> readShare(scan) }))
+        .map { case (relation, shares) => relation -> shares.max }
+    )
+  }
+
+  private def readShare(scan: FileSourceScanExec): Double = scan.relation.fileFormat match {
+    case _: ParquetFileFormat | _: OrcFileFormat =>
+      math.min(1.0, scan.requiredSchema.defaultSize.toDouble / math.max(1, scan.relation.dataSchema.defaultSize))
+    case _ => 1.0
+  }
 
   /** Whether an operator gives no more rows than it gets. */
   private def isPlain(plan: LogicalPlan): Boolean = plan match {
@@ -161,10 +187,10 @@ object QuickLook {
 
 /** The walk over one plan.
   *
-  * @param broadcast
-  *   the sides that Spark broadcasts, by the joins
+  * @param sizeOf
+  *   the size of a leaf with all its columns
   */
-private[observe] final class QuickLook(broadcast: collection.Map[LogicalPlan, Side], sizeOf: LogicalPlan => Option[QuickLook.Size]) {
+private final class QuickLook(planned: QuickLook.Planned, sizeOf: LogicalPlan => Option[QuickLook.Size]) {
   import QuickLook._
 
   /** None for what may give any number of rows. */
@@ -178,18 +204,26 @@ private[observe] final class QuickLook(broadcast: collection.Map[LogicalPlan, Si
     // Rows above all joins are the same with a filter.
     case leaf if leaf.children.isEmpty =>
       Seq(if (above.isNothing) Some(Input(0, 0, above))
-      else sizeOf(leaf).map(size => Input(size.rows, size.bytes, above, files = size.files)))
+      else sizeOf(leaf).map(size => Input(size.rows, bytesRead(leaf, size), above, files = size.files)))
     case expand: Expand          => inputsOf(expand.child, above.times(math.max(1, expand.projections.size)))
     case other if isPlain(other) =>
       other.children.flatMap(inputsOf(_, if (!above.isNothing && moves(other)) above.moving else above))
     case _ => Seq(None)
   }
 
-  private def ofSides(join: Join, above: Above): Seq[Option[Input]] = broadcast.get(join) match {
-    case None       => join.children.flatMap(inputsOf(_, above.moving))
-    case Some(side) =>
+  private def ofSides(join: Join, above: Above): Seq[Option[Input]] = planned.broadcast.get(join) match {
+    case None                 => join.children.flatMap(inputsOf(_, above.moving))
+    case Some((side, probes)) =>
       val build = inputsOf(side.of(join.left, join.right), above.moving)
       val isSmall = build.forall(_.exists(_.bytes <= SmallTableBytes))
-      build ++ inputsOf(side.other.of(join.left, join.right), if (isSmall) above.lookingUp else above.moving)
+      build ++ inputsOf(side.other.of(join.left, join.right), if (isSmall) above.lookingUp(probes) else above.moving)
+  }
+
+  private def bytesRead(leaf: LogicalPlan, size: Size): Long = leaf match {
+    case relation: LogicalRelation => relation.relation match {
+        case files: HadoopFsRelation => (size.bytes * planned.readShares.getOrElse(files, 1.0)).toLong
+        case _                       => size.bytes
+      }
+    case _ => size.bytes
   }
 }

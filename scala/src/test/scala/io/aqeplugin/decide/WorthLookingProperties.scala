@@ -17,13 +17,25 @@ object WorthLookingProperties extends Properties("WorthLooking") {
     joinedBytes <- counts
     slots <- Gen.choose(1, 10000)
     files <- counts
-  } yield LookFacts(joins, rows, bytes, joinedRows, joinedBytes, slots, files)
+    lookups <- counts
+  } yield LookFacts(joins, rows, bytes, joinedRows, joinedBytes, slots, files, lookups)
 
   private def refused(facts: LookFacts, thresholds: Thresholds = Thresholds.Default) = WorthLooking.refused(facts, thresholds)
 
   property("more to read never makes joins less worth a look") = forAll(facts, Gen.choose(1L, 1L << 40)) { (one, more) =>
-    val larger = one.copy(rows = one.rows + more, bytes = one.bytes + more, joinedRows = one.joinedRows + more, files = one.files + more)
+    val larger = one.copy(
+      rows = one.rows + more,
+      bytes = one.bytes + more,
+      joinedRows = one.joinedRows + more,
+      files = one.files + more,
+      lookups = one.lookups + more
+    )
     Prop(refused(one).isDefined || refused(larger).isEmpty)
+  }
+
+  property("a row that is looked up is worth no more than one that is moved") = forAll(facts) { one =>
+    val moved = one.copy(joinedRows = one.joinedRows + one.lookups, lookups = 0)
+    Prop(refused(moved).isEmpty || refused(one).isDefined)
   }
 
   property("a refusal has both sides of the comparison, and the key that sets one") = forAll(facts) { one =>

@@ -49,7 +49,7 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
         on.decided.foreach { decided =>
           val look = decided.decision.get("facts").get("look")
           assert(look.get("joins").intValue == 2 && look.get("bytes").longValue > 0 && decided.mode == mode)
-          assert(look.get("joinedRows").longValue + look.get("lookedUpRows").longValue > look.get("rows").longValue)
+          assert(look.get("joinedRows").longValue + look.get("lookups").longValue > look.get("rows").longValue)
         }
       }
     }
@@ -104,14 +104,26 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
     assert(rows.nonEmpty && rows.forall(row => row.toSeq.forall(Option(_).isEmpty)), rows.toSeq)
   }
 
-  test("rows that Spark looks up in a small broadcast are cheap, and are not counted as sorted") {
-    def facts(threshold: String): LookFacts = withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold) {
-      val query = spark.sql("SELECT a.v FROM large a JOIN one b ON a.k = b.k JOIN two c ON a.k = c.k").queryExecution
-      query.sparkPlan.logicalLink.flatMap(QuickLook.of(_, Some(query.sparkPlan), slots = 2)).getOrElse(fail("no facts"))
-    }
-    val (sorted, broadcast) = (facts("-1"), facts("64k"))
-    assert(sorted.lookedUpRows == 0 && sorted.joinedRows + sorted.lookedUpRows == broadcast.joinedRows + broadcast.lookedUpRows)
-    assert(broadcast.joinedRows < broadcast.lookedUpRows / 10 && broadcast.lookedUpRows > 1.9 * 200000, broadcast)
+  private def facts(text: String): LookFacts = {
+    val query = spark.sql(text).queryExecution
+    query.sparkPlan.logicalLink.flatMap(QuickLook.of(_, Some(query.sparkPlan), slots = 2)).getOrElse(fail("no facts"))
+  }
+
+  test("rows that Spark looks up in a small broadcast are not counted as moved; a lookup by more than an integer counts as four") {
+    def joined(keys: String, threshold: String): LookFacts = withConf("spark.sql.autoBroadcastJoinThreshold" -> threshold)(
+      facts(s"SELECT a.v FROM large a JOIN one b ON a.k = b.k JOIN two c ON $keys")
+    )
+    val (sorted, once, four) = (joined("a.k = c.k", "-1"), joined("a.k = c.k", "64k"), joined("a.k = c.k AND a.v = c.v", "64k"))
+    val ofLarge = four.lookups - once.lookups
+    assert(sorted.lookups == 0 && ofLarge % 3 == 0 && ofLarge / 3 >= 200000)
+    // Each row of the large table, once for either join.
+    assert(once.lookups >= 400000 && once.joinedRows == sorted.joinedRows - once.lookups)
+  }
+
+  test("of files that are kept by columns, those that are read count") {
+    val _ = spark.sql("CREATE TABLE lines USING csv AS SELECT * FROM large")
+    def bytes(table: String, columns: String): Long = facts(s"SELECT $columns FROM $table a JOIN one b ON a.k = b.k").bytes
+    assert(bytes("large", "a.k") < bytes("large", "a.k, a.v") / 3 && bytes("lines", "a.k") == bytes("lines", "a.k, a.v"))
   }
 
   test("rows that become more, or may cost anything, have no bound") {

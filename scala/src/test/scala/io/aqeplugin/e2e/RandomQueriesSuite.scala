@@ -7,6 +7,7 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec
 import org.apache.spark.sql.execution.exchange.Exchange
 import org.scalatest.funsuite.AnyFunSuite
 
+import io.aqeplugin.conf.AqeConf
 import io.aqeplugin.place.PlaceFilters
 
 /** Random queries: trees of joins, aggregates, windows, unions and limits over small tables. Each seed is one query, so a failure can be
@@ -61,6 +62,24 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
     assert(sameRowsOfAll(_.dividing()).map(unions).sum >= (if (computes) Seeds.size / 4 else 0))
   }
 
+  test("random queries of which some plans are looked at, some only after a stage, return the same rows with and without the plugin") {
+    val codes = for (seed <- 1 to Extent.cases(sample = 12, whole = 300)) yield {
+      val gen = new QueryGen(new Random(seed))
+      val query = if (seed % 3 == 0) gen.repeating(2) else gen.relation(3)
+      val lookNanos = Seq(10000, 50000, 300000)(seed % 3)
+      withClue(s"seed $seed, $lookNanos ns: $query\n") {
+        withConf(Strategies(seed % Strategies.size) ++ CheapFilters :+ (AqeConf.CostLookNanosPerJoin.key -> lookNanos.toString): _*) {
+          val expected = withoutPlugin(spark.sql(query))
+          val on = ran(spark.sql(query))
+          assert(on.rows == expected, s"the plugin changed the rows of\n${on.plan}")
+          on.decided.map(_.decision.get("reason").get("code").textValue == "NOT_WORTH_LOOKING") -> filtered(on).nonEmpty
+        }
+      }
+    }
+    assert(codes.exists(_._1.contains(true)) && codes.exists(_._1.contains(false)), "the prices no longer fit the tables")
+    assert(codes.exists(_._2), "no query has a filter")
+  }
+
   test("no exchange of a random query waits for a filter that waits for the exchange") {
     for (seed <- 1 to Extent.cases(sample = 30, whole = 400)) {
       val gen = new QueryGen(new Random(seed))
@@ -87,6 +106,17 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
 }
 
 object RandomQueriesSuite {
+
+  /** Filters pay if they remove any row. */
+  private val CheapFilters: Seq[(String, String)] = Seq(
+    AqeConf.CostJobLaunchNanos,
+    AqeConf.CostFileOpenNanos,
+    AqeConf.CostFilterBuildNanosPerRow,
+    AqeConf.CostFilterCheckNanosPerRow,
+    AqeConf.CostFilterHashNanosPerColumn,
+    AqeConf.CostTieRatio,
+    AqeConf.FilterMinProbeRows
+  ).map(_.key -> "0")
 
   /** Relations with the columns a (int, may be null), b (int) and c (bigint). */
   private final class QueryGen(random: Random, computesKeys: Boolean = false) {
