@@ -291,8 +291,8 @@ removals: prerequisites ## takes out one rule or one case of a list at a time an
 	@project/removals $(ONLY)
 
 .PHONY: tour
-tour: venv jar ## a new user's tour, from an empty conf folder and back to it, drawn into docs/images/
-	$(BIN)/python -m tests.tour --pictures docs/images
+tour: venv jar ## a new user's tour, from an empty conf folder and back to it
+	$(BIN)/python -m tests.tour
 
 .PHONY: panels
 panels: venv ## the panels to watch, from a real Prometheus over the event log of eight queries, drawn into docs/images/

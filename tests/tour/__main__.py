@@ -1,4 +1,4 @@
-"""``python -m tests.tour``: takes the tour, says each step as it goes, and can draw it."""
+"""``python -m tests.tour``: takes the tour, and says each step as it goes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.tour.pictures import draw
 from tests.tour.steps import tour
 from workloads.scale import scale_factor
 from workloads.tpcds import ensure_dataset
@@ -20,7 +19,6 @@ _ROOT = Path(__file__).resolve().parents[2]
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.tour", description=__doc__)
     parser.add_argument("--sf", type=scale_factor, default=1.0, help="TPC-DS scale factor (default: 1)")
-    parser.add_argument("--pictures", type=Path, help="folder to draw the tour into")
     arguments = parser.parse_args()
     console = Console(soft_wrap=True)
     found = subprocess.run(
@@ -32,9 +30,6 @@ def main() -> None:
         for one in seen.shown.values():
             console.print(f"[bold]$ {one.command}[/]")
             console.file.write(one.output)
-    if arguments.pictures is not None:
-        for picture in draw(seen, arguments.pictures):
-            console.print(f"picture: {picture}")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ SALES = "CREATE TEMPORARY VIEW sales AS SELECT id % 1000 AS item FROM range(0, 1
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     folder, port = tmp_path_factory.mktemp("thrift"), free_port()
-    with thrift_server(CONFS, port, folder):
+    with thrift_server({**CONFS, "spark.aqePlugin.cost.lookNanosPerJoin": "0"}, port, folder):
         # With the first session that ends, Hive closes class loaders.
         answered(port, "early", "SELECT 1")
         yield port

@@ -262,7 +262,7 @@ final case class JoinFacts(
     @Told(doc = "the side that finishes first") buildSide: Side,
     @Told(doc = "the finished build side") build: BuildFacts,
     @Told(doc = "the probe side, as estimated before it runs") probe: ProbeFacts,
-    @Told(doc = "the size of the cluster") cluster: ClusterFacts,
+    @Told(doc = "the size of the cluster; of a join that was not looked at, one executor with the slots of `look`") cluster: ClusterFacts,
     @Told(doc = "the join's hint: the user's, or `no_broadcast_and_replication` of a command such as MERGE") hint: Option[String],
     @Told(doc = "what Spark would do by itself") sparkStrategy: Strategy,
     @Told(doc = "whether the join type and the session allow a broadcast of the build side") canBroadcast: Boolean,

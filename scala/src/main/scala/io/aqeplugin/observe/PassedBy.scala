@@ -28,17 +28,17 @@ final case class PassedBy(plan: SparkPlan, read: LookFacts, reason: Reason, engi
   private[observe] def ids: Seq[JoinId] = joins.map(_.id)
 
   /** The facts of each join: that it is there, and what its plan reads. */
-  private[observe] def facts(nameOf: JoinId => String, cluster: ClusterFacts): Seq[JoinFacts] =
-    joins.map(join => factsOf(join, nameOf(join.id), cluster))
+  private[observe] def facts(nameOf: JoinId => String): Seq[JoinFacts] = joins.map(join => factsOf(join, nameOf(join.id)))
 
-  private def factsOf(join: FoundJoin, name: String, cluster: ClusterFacts): JoinFacts = JoinFacts(
+  private def factsOf(join: FoundJoin, name: String): JoinFacts = JoinFacts(
     name,
     join.kind,
     join.texts,
     join.range.map(_.buildSide).orElse(join.broadcastSide).getOrElse(Side.Right),
     BuildFacts.expected(unknown, memoryBytesPerRow = 0, KeyFacts(join.texts.size, supported = true)),
     ProbeFacts(unknown, unknown, rowBytes = 0, exchanges = 0, started = false, targets = 0),
-    cluster,
+    // The application may have stopped, and answers no longer.
+    ClusterFacts(read.slots, executors = 1),
     hint = None,
     join.sparkStrategy,
     canBroadcast = false,

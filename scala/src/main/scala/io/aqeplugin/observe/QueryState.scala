@@ -227,7 +227,7 @@ final class QueryState(val executionId: Long) {
 
   /** The decisions of a plan whose joins are not looked at. */
   private def decisionsOf(plan: PassedBy): Seq[JoinDecision] =
-    conf.toSeq.flatMap(known => plan.facts(nameOf, known.cluster.facts).map(DecideJoin.decide(_, known.thresholds)))
+    conf.toSeq.flatMap(known => plan.facts(nameOf).map(DecideJoin.decide(_, known.thresholds)))
 
   /** Leaves the joins alone that were never looked at. */
   private def leavePassed(): Unit = {

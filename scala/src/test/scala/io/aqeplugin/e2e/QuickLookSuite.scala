@@ -11,9 +11,9 @@ import org.apache.spark.sql.functions.udf
 import org.scalatest.Assertion
 import org.scalatest.funsuite.AnyFunSuite
 
-import io.aqeplugin.conf.AqeConf
-import io.aqeplugin.decide.{LookFacts, Reason, ReasonCode}
-import io.aqeplugin.observe.{JoinFinder, PassedBy, QueryState, QuickLook}
+import io.aqeplugin.conf.{AqeConf, Mode}
+import io.aqeplugin.decide.{LookFacts, Reason, ReasonCode, Thresholds}
+import io.aqeplugin.observe._
 import io.aqeplugin.tell.ExplainSection
 
 /** Joins that can save less than it costs to look at them. */
@@ -160,6 +160,7 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
     val on = ran(spark.sql("SELECT /*+ BROADCAST(d) */ count(*) FROM one f JOIN same d ON f.k = d.k"))
     assert(on.rows == Seq("[20000]"))
     assertLookedAt(on)
+    assert(!new ExplainSection().generateExtendedInfo(on.plan).contains("NOT_WORTH_LOOKING"), "EXPLAIN has what held before the stage")
   }
 
   test("joins that were passed by have the names that they would have if they had been looked at: in the order in which they were met") {
@@ -169,6 +170,20 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
     plans.foreach(plan => state.passBy(PassedBy(plan, LookFacts(1, 0, 0, 0, 0, 1), Reason(ReasonCode.NotWorthLooking), None)))
     state.look()
     assert(plans.reverse.flatMap(JoinFinder.find).map(join => state.nameOf(join.id)) == Seq("inner:k=k#3", "inner:k=k#2", "inner:k=k"))
+  }
+
+  test("an application that has stopped still records the joins that nobody looked at") {
+    val state = new QueryState(1)
+    val cluster = new ClusterSeen(fail("a stopped application is asked for its executors"))
+    val origin = QueryOrigin.of(spark, spark.sparkContext)
+    val _ = state.confOnce(QueryConf(Mode.Apply, Thresholds.Default, cluster, PruningBuilds.None, origin, None))
+    val _ = state.passBy(PassedBy(
+      spark.sql("SELECT a.k FROM one a JOIN two b ON a.k = b.k").queryExecution.sparkPlan,
+      LookFacts(1, 0, 0, 0, 0, slots = 3),
+      Reason(ReasonCode.NotWorthLooking),
+      None
+    ))
+    assert(state.endJoins().map(one => (one.reason.code.name, one.facts.cluster.slots)) == Seq(("NOT_WORTH_LOOKING", 3)))
   }
 
   test("a large table of which only the catalog says that it is small gets its filter, although it is in the last stage") {

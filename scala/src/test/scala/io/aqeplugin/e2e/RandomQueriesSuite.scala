@@ -63,7 +63,7 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
   }
 
   test("random queries of which some plans are looked at, some only after a stage, return the same rows with and without the plugin") {
-    val codes = for (seed <- 1 to Extent.cases(sample = 12, whole = 300)) yield {
+    val codes = for (seed <- 1 to Extent.cases(sample = 8, whole = 300)) yield {
       val gen = new QueryGen(new Random(seed))
       val query = if (seed % 3 == 0) gen.repeating(2) else gen.relation(3)
       val lookNanos = Seq(10000, 50000, 300000)(seed % 3)
@@ -77,7 +77,7 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
       }
     }
     assert(codes.exists(_._1.contains(true)) && codes.exists(_._1.contains(false)), "the prices no longer fit the tables")
-    assert(codes.exists(_._2), "no query has a filter")
+    assert(!computes || codes.exists(_._2), "no query has a filter")
   }
 
   test("no exchange of a random query waits for a filter that waits for the exchange") {
