@@ -63,7 +63,7 @@ class RandomQueriesSuite extends AnyFunSuite with PluginSession {
   }
 
   test("random queries of which some plans are looked at, some only after a stage, return the same rows with and without the plugin") {
-    val codes = for (seed <- 1 to Extent.cases(sample = 8, whole = 300)) yield {
+    val codes = for (seed <- 1 to Extent.cases(sample = 6, whole = 300)) yield {
       val gen = new QueryGen(new Random(seed))
       val query = if (seed % 3 == 0) gen.repeating(2) else gen.relation(3)
       val lookNanos = Seq(10000, 50000, 300000)(seed % 3)
