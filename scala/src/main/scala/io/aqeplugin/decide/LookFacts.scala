@@ -11,7 +11,7 @@ final case class LookFacts(
     @Told(doc = "joins of the plan", unit = "joins") joins: Int,
     @Told(
       doc =
-        "rows of the tables and of the finished stages below joins: measured, from statistics, or one for as many bytes as there are columns, 8 at least",
+        "rows of the tables and of the finished stages below joins: measured, from statistics, or one for as many bytes as there are columns, from 8 to 32",
       unit = "rows"
     )
     rows: Long,

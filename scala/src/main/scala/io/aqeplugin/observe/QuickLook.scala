@@ -1,7 +1,7 @@
 package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
-import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression
+import org.apache.spark.sql.catalyst.expressions.{UnsafeRow, UserDefinedExpression}
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
@@ -12,6 +12,7 @@ import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.{DataType, DecimalType}
 
 import io.aqeplugin.decide.{LookFacts, RowPrices, Side, WorthLooking}
 
@@ -20,8 +21,8 @@ import io.aqeplugin.decide.{LookFacts, RowPrices, Side, WorthLooking}
   */
 object QuickLook {
 
-  /** Bytes of a file for a row of which nothing is known: a few numbers, compressed, or a byte for each column. */
-  private val LeastRowBytes = 8
+  /** Bytes of a file for a row of which nothing is known: a few numbers, compressed, or a byte for each column; rows of many columns are often empty. */
+  private val (leastRowBytes, mostRowBytes) = (8, 32)
 
   /** Bytes of files that in memory fill a cache, see [[RowPrices]]: lookups in a larger table wait for memory. */
   private val SmallTableBytes = (16L << 20) / WorthLooking.MemoryPerFileByte.toLong
@@ -108,7 +109,7 @@ object QuickLook {
     *   for the joins that Spark broadcasts a side of, the side, and how many lookups of an integer one of their lookups takes as long as. AQE does not
     *   take a planned broadcast back
     * @param readShares
-    *   of files that are kept by columns, the share that the columns take which are read, by their types
+    *   of files that are kept by columns, the share that the columns take which are read, by their types; all, if one is of any width
     */
   final private class Planned(
       val broadcast: collection.Map[LogicalPlan, (Side, Int)],
@@ -127,8 +128,10 @@ object QuickLook {
     )
   }
 
+  private def isOfFixedWidth(column: DataType): Boolean = UnsafeRow.isFixedLength(column) || column.isInstanceOf[DecimalType]
+
   private def readShare(scan: FileSourceScanExec): Double = scan.relation.fileFormat match {
-    case _: ParquetFileFormat | _: OrcFileFormat =>
+    case _: ParquetFileFormat | _: OrcFileFormat if scan.requiredSchema.forall(column => isOfFixedWidth(column.dataType)) =>
       math.min(1.0, scan.requiredSchema.defaultSize.toDouble / math.max(1, scan.relation.dataSchema.defaultSize))
     case _ => 1.0
   }
@@ -174,7 +177,9 @@ object QuickLook {
     if (bytes >= Unbelievable || bytes == SQLConf.get.defaultSizeInBytes) None
     else {
       val counted = statistics.rowCount.filter(_ => bytes <= statistics.sizeInBytes)
-      val rows = counted.fold((bytes / math.max(LeastRowBytes, leaf.output.size)).max(statistics.rowCount.getOrElse(BigInt(0))))(_.max(0))
+      val rows = counted.fold(
+        (bytes / leaf.output.size.max(leastRowBytes).min(mostRowBytes)).max(statistics.rowCount.getOrElse(BigInt(0)))
+      )(_.max(0))
       Some(Size(if (rows >= Unbelievable) Unbelievable else rows.toLong, bytes.toLong))
     }
   }
