@@ -205,8 +205,10 @@ def _filter_cell(join: JoinStory) -> Segments:
     planned = join.filters if decision.build_filter else ()
     pending = (one for one in planned if (one.filter_id, one.table, one.scan_columns) not in done)
     wait = decision.facts.waiting
+    is_same = decision.filter_reason == decision.reason
+    why = "for the same reason" if is_same else describe_reason(decision.filter_reason)
     return (
-        (f"{verb}: {visible(describe_reason(decision.filter_reason))}", ""),
+        (f"{verb}{', ' if is_same else ': '}{visible(why)}", ""),
         *(((f"\n{visible(describe_wait(wait))}", "dim"),) if wait is not None else ()),
         *(((f"\n{visible(describe_estimate(decision))}", ""),) if _is_estimated(decision) else ()),
         *((f"\n{visible(describe_filter(one))}", "" if one.applied else "yellow") for one in pending),

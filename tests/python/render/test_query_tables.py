@@ -359,7 +359,8 @@ def test_no_width_from_80_on_breaks_a_conf_key(width: int) -> None:
     longest = max(conf_keys(), key=len)
     reason = Reason("BROADCAST_MEMORY", 96.0, 64.0, "bytes", longest)
     options = (WeighedOption("broadcast", True, None, replace(reason, measured=97.0)),)
-    join = JoinStory(replace(DECISION, reason=reason, filter_reason=reason, options=options), (PLANNED,), ())
+    decision = replace(DECISION, reason=reason, filter_reason=replace(reason, measured=98.0), options=options)
+    join = JoinStory(decision, (PLANNED,), ())
     assert table(replace(story(), joins=(join,)), width=width).count(longest) == 3
 
 
