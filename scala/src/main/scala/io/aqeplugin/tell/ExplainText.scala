@@ -39,13 +39,12 @@ object ExplainText {
 
   /** The line of a plan whose joins are not looked at: short, as writing lines for each would take of the query's own time. */
   def passedBy(joins: Int, why: Reason): String =
-    s"Spark's plan, ${if (joins == 1) "one join" else s"$joins joins"} not looked at (${why.code.name}: ${why.confKey}); " +
+    s"${if (joins == 1) "one join" else s"$joins joins"} left to Spark and not looked at (${why.code.name}: ${why.confKey}); " +
       "aqe_decisions() has each"
 
   /** The line of a plan that is explained: a query that runs does not look at its joins. Their own lines follow. */
   def wouldPassBy(joins: Int, why: Reason): String =
-    s"a query that runs keeps Spark's plan and does not look at ${if (joins == 1) "its join" else s"its $joins joins"} (${reason(why)}); " +
-      "looked at:"
+    s"a query that runs leaves ${if (joins == 1) "its join" else s"its $joins joins"} to Spark and does not look (${reason(why)}); looked at:"
 
   /** The text after a filter's name in a plan. */
   def short(decision: JoinDecision): String =
