@@ -141,8 +141,10 @@ object RuleContext {
   def noteBadConf(sparkContext: SparkContext, error: ConfError): Boolean =
     executionId(sparkContext).forall(id => QueryStates.of(id).noteBadConf(error))
 
-  /** Records a rule that failed: the fault is counted, also for its query, and logged. The query continues with Spark's own plan. */
-  private[rules] def noteFault(sparkContext: SparkContext, rule: String, error: Throwable): Unit = {
+  /** Records a rule that failed: the fault is counted, also for its query, and logged. The query continues with Spark's own plan. Of an application that
+    * stops, which answers no question any more, nothing is recorded.
+    */
+  private[rules] def noteFault(sparkContext: SparkContext, rule: String, error: Throwable): Unit = if (!sparkContext.isStopped) {
     Faults.note(rule, "Spark's own plan is used", error)
     // A class that the rule did not find may be missing here as well.
     try executionId(sparkContext).foreach(QueryStates.of(_).errors.increment())
