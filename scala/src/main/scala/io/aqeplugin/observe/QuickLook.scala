@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.expressions.{UnsafeRow, UserDefinedExpressi
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.adaptive.LogicalQueryStage
+import org.apache.spark.sql.execution.{FileSourceScanExec, LogicalRDD, SparkPlan}
+import org.apache.spark.sql.execution.adaptive.{BroadcastQueryStageExec, LogicalQueryStage}
 import org.apache.spark.sql.execution.datasources.{CatalogFileIndex, HadoopFsRelation, LogicalRelation, V1WriteCommand, WriteFiles}
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
@@ -159,7 +159,9 @@ object QuickLook {
         case files: HadoopFsRelation => files.location.isInstanceOf[CatalogFileIndex]
         case _                       => false
       }
-    case other => other.isInstanceOf[HiveTableRelation]
+    // What was checkpointed has the estimate of what it was made by, where operators that make more rows count as those that do not.
+    case _: LogicalRDD => true
+    case other         => other.isInstanceOf[HiveTableRelation]
   }
 
   private def measured(leaf: LogicalPlan): Option[Size] = {
@@ -168,8 +170,8 @@ object QuickLook {
       // What the catalog says may be old.
       case relation: LogicalRelation if relation.catalogTable.exists(_.stats.isDefined) =>
         statistics.sizeInBytes.max(relation.relation.sizeInBytes)
-      // A broadcast relation has a page of a megabyte for a single row.
-      case stage: LogicalQueryStage =>
+      // A broadcast relation has a page of a megabyte for a single row; the bytes of a shuffle are those of its rows.
+      case stage: LogicalQueryStage if stage.physicalPlan.exists(_.isInstanceOf[BroadcastQueryStageExec]) =>
         statistics.rowCount.fold(statistics.sizeInBytes)(_ * EstimationUtils.getSizePerRow(stage.output) min statistics.sizeInBytes)
       case _ => statistics.sizeInBytes
     }
@@ -220,7 +222,7 @@ private final class QuickLook(planned: QuickLook.Planned, sizeOf: LogicalPlan =>
     case None                 => join.children.flatMap(inputsOf(_, above.moving))
     case Some((side, probes)) =>
       val build = inputsOf(side.of(join.left, join.right), above.moving)
-      val isSmall = build.forall(_.exists(_.bytes <= SmallTableBytes))
+      val isSmall = build.forall(_.isDefined) && build.flatten.map(_.bytes).sum <= SmallTableBytes
       build ++ inputsOf(side.other.of(join.left, join.right), if (isSmall) above.lookingUp(probes) else above.moving)
   }
 

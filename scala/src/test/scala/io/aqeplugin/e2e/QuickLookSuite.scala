@@ -140,6 +140,9 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
       "SELECT count(*) FROM one a JOIN two b ON a.k = b.k WHERE plus_one(a.v) > 2"
     )
     queries.foreach(query => assertLookedAt(ran(spark.sql(query))))
+    // A checkpoint has the size of what it was made of.
+    spark.sql("SELECT explode(sequence(1, 1000)) AS k FROM one").localCheckpoint().createOrReplaceTempView("exploded")
+    assertLookedAt(ran(spark.sql("SELECT count(*) FROM exploded a JOIN two b ON a.k = b.k")))
   }
 
   test("a stage that runs counts as the tables that it was planned from") {
