@@ -274,7 +274,7 @@ class WaitDecision:
 class LookFacts:
     """What a plan reads whose joins were not looked at; in ``joined_``, rows count once for every join they pass.
 
-    ``files`` are those beyond the first of each table, and ``lookups`` those in small tables that Spark broadcasts.
+    ``files`` are those beyond the first of each table; ``lookups`` are made in small tables that Spark broadcasts.
     """
 
     joins: int

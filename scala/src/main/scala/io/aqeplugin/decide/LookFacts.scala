@@ -35,15 +35,16 @@ final case class LookFacts(
     ) lookups: Long = 0
 )
 
-/** Decides whether the joins of a plan are looked at: only if all that could be saved is worth more than looking.
+/** Decides whether the joins of a plan are looked at: only if what could be saved is worth more than looking.
   * {{{
   * most saved   (bytes × scanNanosPerByte + files × fileOpenNanos + rows × rowPipelineNanosPerRow
   *                + joined bytes × 4 × shuffleNanosPerByte + joined rows × (shuffleNanosPerRow + mergeNanosPerRow + log2(rows) × sortNanosPerComparison)
   *                + lookups × hashProbeNanosPerRow) / slots
   * to look      joins × lookNanosPerJoin + jobLaunchNanos
   * }}}
-  * The first is the price of reading all rows, and of moving and sorting them once for every join above, or of looking them up. It is assumed that rows take 4 times the bytes in memory that they take in files. Whatever saves something, a filter or a broadcast,
-  * costs a launch.
+  * The first is the price of reading all rows, and of moving and sorting them once for every join above, or of looking them up. It is an estimate and no
+  * bound where rows were not counted, and where one table is read by more tasks than another. It is assumed that rows take 4 times the bytes in memory
+  * that they take in files. Whatever saves something, a filter or a broadcast, costs a launch.
   */
 object WorthLooking {
 

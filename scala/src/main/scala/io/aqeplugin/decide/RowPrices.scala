@@ -37,7 +37,7 @@ private[aqeplugin] object RowPrices {
 
   // What servers have at least: a core for itself, and a slot of what the cores share.
   private val CoreCacheBytes = (2L << 20).toDouble
-  private val SharedCacheBytes = (16L << 20).toDouble
+  val SharedCacheBytes = (16L << 20).toDouble
   private val Log2 = math.log(2)
 
   /** Lookups of a number that one lookup of a row takes: its key is written, hashed and compared. */

@@ -1,6 +1,6 @@
 package io.aqeplugin.observe
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, ExprId}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.adaptive.QueryStageExec
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec
@@ -45,5 +45,5 @@ final class ColumnWidths(tables: TableStatistics) {
     case _ => Map.empty
   }
 
-  private def isFixed(column: Attribute): Boolean = UnsafeRow.isMutable(column.dataType)
+  private def isFixed(column: Attribute): Boolean = RowWidth.isFixed(column.dataType)
 }

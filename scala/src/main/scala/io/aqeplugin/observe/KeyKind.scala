@@ -3,6 +3,7 @@ package io.aqeplugin.observe
 import org.apache.spark.sql.aqeplugin.SparkBridge
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, CollationKey, Expression, KnownFloatingPointNormalized}
 import org.apache.spark.sql.catalyst.optimizer.NormalizeNaNAndZero
+import org.apache.spark.sql.execution.joins.HashJoin
 import org.apache.spark.sql.types._
 
 import io.aqeplugin.decide.{KeyFacts, Reason, ReasonCode}
@@ -84,6 +85,9 @@ object KeyTypes {
 
   /** Whether hash joins look the key up as one number: Spark's `HashJoin.rewriteKeyExpr`, without its packing of several. */
   def areNumber(types: Seq[DataType]): Boolean = types.size == 1 && types.forall(KeyKind.of(_).contains(KeyKind.Integral))
+
+  /** Whether a hash join looks its key up as a row, or checks a condition for every match: either takes longer than to look a number up. */
+  def areLookedUpByRow(join: HashJoin): Boolean = !areNumber(join.leftKeys.map(_.dataType)) || join.condition.isDefined
 
   /** The facts of keys of these types. A range holds no keys. */
   def noted(keys: KeyFacts, types: Seq[DataType]): KeyFacts =

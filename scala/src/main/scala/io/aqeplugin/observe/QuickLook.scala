@@ -1,7 +1,7 @@
 package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.catalog.HiveTableRelation
-import org.apache.spark.sql.catalyst.expressions.{UnsafeRow, UserDefinedExpression}
+import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression
 import org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
@@ -12,7 +12,6 @@ import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.joins.BroadcastHashJoinExec
 import org.apache.spark.sql.internal.SQLConf
-import org.apache.spark.sql.types.{DataType, DecimalType}
 
 import io.aqeplugin.decide.{LookFacts, RowPrices, Side, WorthLooking}
 
@@ -21,11 +20,12 @@ import io.aqeplugin.decide.{LookFacts, RowPrices, Side, WorthLooking}
   */
 object QuickLook {
 
-  /** Bytes of a file for a row of which nothing is known: a few numbers, compressed, or a byte for each column; rows of many columns are often empty. */
-  private val (leastRowBytes, mostRowBytes) = (8, 32)
+  // Bytes of a file for a row of which nothing is known: a few numbers, compressed, or a byte for each column. Rows of many columns are often empty.
+  private val LeastRowBytes = 8
+  private val MostRowBytes = 32
 
-  /** Bytes of files that in memory fill a cache, see [[RowPrices]]: lookups in a larger table wait for memory. */
-  private val SmallTableBytes = (16L << 20) / WorthLooking.MemoryPerFileByte.toLong
+  /** Bytes of files that in memory fill a cache: lookups in a larger table wait for memory. */
+  private val SmallTableBytes = (RowPrices.SharedCacheBytes / WorthLooking.MemoryPerFileByte).toLong
 
   /** None if rows may cost anything, or an operator makes more of them; or if a source does not know its size. Joins whose keys repeat on both sides make more
     * rows too: that, only a finished stage shows.
@@ -39,7 +39,7 @@ object QuickLook {
     */
   def of(
       plan: LogicalPlan,
-      planned: Option[SparkPlan],
+      planned: SparkPlan,
       slots: => Int,
       sizeOf: LogicalPlan => Option[Size] = sizeOf
   ): Option[LookFacts] =
@@ -49,19 +49,20 @@ object QuickLook {
       if (inputs.exists(_.isEmpty)) None
       else {
         val known = inputs.flatten
+        def sum(of: Input => Long): Long = known.foldLeft(0L)((all, input) => plus(all, of(input)))
         Some(
           LookFacts(
             known.map(_.joins).sum,
-            known.foldLeft(0L)((sum, input) => plus(sum, input.rows)),
-            known.foldLeft(0L)((sum, input) => plus(sum, input.bytes)),
-            known.foldLeft(0L)((sum, input) => plus(sum, times(input.rows, input.above.moved))),
-            known.foldLeft(0L)((sum, input) => plus(sum, times(input.bytes, input.above.moved))),
+            sum(_.rows),
+            sum(_.bytes),
+            sum(input => times(input.rows, input.above.moved)),
+            sum(input => times(input.bytes, input.above.moved)),
             tasksAtOnce(
               known.map(input => plus(input.bytes, times(SQLConf.get.filesOpenCostInBytes, input.files))).maxOption.getOrElse(0L),
               slots
             ),
-            known.foldLeft(0L)((sum, input) => plus(sum, math.max(0L, input.files - 1))),
-            known.foldLeft(0L)((sum, input) => plus(sum, times(input.rows, input.above.lookups)))
+            sum(input => math.max(0L, input.files - 1)),
+            sum(input => times(input.rows, input.above.lookups))
           )
         )
       }
@@ -117,21 +118,18 @@ object QuickLook {
   )
 
   private object Planned {
-    def of(plan: Option[SparkPlan]): Planned = new Planned(
+    def of(plan: SparkPlan): Planned = new Planned(
       ByIdentity.of(for {
-        join <- plan.toSeq.flatMap(_.collect { case join: BroadcastHashJoinExec => join })
+        join <- plan.collect { case join: BroadcastHashJoinExec => join }
         logical <- join.logicalLink
-        isNumber = KeyTypes.areNumber(join.leftKeys.map(_.dataType)) && join.condition.isEmpty
-      } yield logical -> (JoinFinder.sideOf(join.buildSide) -> (if (isNumber) 1 else RowPrices.ProbesPerRowKey))),
-      ByIdentity.grouped(plan.toSeq.flatMap(_.collect { case scan: FileSourceScanExec => scan.relation -> readShare(scan) }))
+      } yield logical -> (JoinFinder.sideOf(join.buildSide) -> (if (KeyTypes.areLookedUpByRow(join)) RowPrices.ProbesPerRowKey else 1))),
+      ByIdentity.grouped(plan.collect { case scan: FileSourceScanExec => scan.relation -> readShare(scan) })
         .map { case (relation, shares) => relation -> shares.max }
     )
   }
 
-  private def isOfFixedWidth(column: DataType): Boolean = UnsafeRow.isFixedLength(column) || column.isInstanceOf[DecimalType]
-
   private def readShare(scan: FileSourceScanExec): Double = scan.relation.fileFormat match {
-    case _: ParquetFileFormat | _: OrcFileFormat if scan.requiredSchema.forall(column => isOfFixedWidth(column.dataType)) =>
+    case _: ParquetFileFormat | _: OrcFileFormat if scan.requiredSchema.forall(column => RowWidth.isFixed(column.dataType)) =>
       math.min(1.0, scan.requiredSchema.defaultSize.toDouble / math.max(1, scan.relation.dataSchema.defaultSize))
     case _ => 1.0
   }
@@ -153,7 +151,7 @@ object QuickLook {
   /** The size of a table or of a finished stage; none if it is not known. */
   def sizeOf(leaf: LogicalPlan): Option[Size] = if (isOnlyPromised(leaf)) None else measured(leaf)
 
-  /** Whether nothing but the catalog says how large a table is, which may be old: nobody has listed its files. */
+  /** Whether nobody has seen how large a table is: only the catalog says so, which may be old, or an estimate. */
   private def isOnlyPromised(leaf: LogicalPlan): Boolean = leaf match {
     case relation: LogicalRelation => relation.relation match {
         case files: HadoopFsRelation => files.location.isInstanceOf[CatalogFileIndex]
@@ -180,7 +178,7 @@ object QuickLook {
     else {
       val counted = statistics.rowCount.filter(_ => bytes <= statistics.sizeInBytes)
       val rows = counted.fold(
-        (bytes / leaf.output.size.max(leastRowBytes).min(mostRowBytes)).max(statistics.rowCount.getOrElse(BigInt(0)))
+        (bytes / leaf.output.size.max(LeastRowBytes).min(MostRowBytes)).max(statistics.rowCount.getOrElse(BigInt(0)))
       )(_.max(0))
       Some(Size(if (rows >= Unbelievable) Unbelievable else rows.toLong, bytes.toLong))
     }

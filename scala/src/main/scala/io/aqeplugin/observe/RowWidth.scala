@@ -2,7 +2,7 @@ package io.aqeplugin.observe
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeRow}
 import org.apache.spark.sql.execution.adaptive.{QueryStageExec, ShuffleQueryStageExec}
-import org.apache.spark.sql.types.{Decimal, DecimalType}
+import org.apache.spark.sql.types.{DataType, Decimal, DecimalType}
 
 /** The size of one row in memory as an UnsafeRow.
   *
@@ -76,7 +76,10 @@ object RowWidth {
     nullBits + output.map(column => WordBytes + (if (isFixed(column) && isWide(column)) 2 * WordBytes else 0L)).sum
   }
 
-  private def isFixed(column: Attribute): Boolean = UnsafeRow.isMutable(column.dataType)
+  private def isFixed(column: Attribute): Boolean = isFixed(column.dataType)
+
+  /** Whether all values of a type take the same bytes in memory. */
+  private[observe] def isFixed(dataType: DataType): Boolean = UnsafeRow.isMutable(dataType)
 
   private def isWide(column: Attribute): Boolean = column.dataType match {
     case decimal: DecimalType => decimal.precision > Decimal.MAX_LONG_DIGITS

@@ -53,7 +53,7 @@ private[rules] final class ProbePath(join: SparkPlan, passed: Seq[(SparkPlan, Sp
   }
 
   private def lookup(join: HashJoin, child: SparkPlan, tableRows: Long): PathStep =
-    PathStep.Lookup(rows(child), tableRows, estimates.rowBytes(buildOf(join)), !isOneInteger(join.leftKeys) || join.condition.isDefined)
+    PathStep.Lookup(rows(child), tableRows, estimates.rowBytes(buildOf(join)), KeyTypes.areLookedUpByRow(join))
 
   private def buildOf(join: HashJoin): SparkPlan = if (join.buildSide == BuildLeft) join.left else join.right
 

@@ -35,8 +35,11 @@ final case class WaitAndPlaceFilters(session: SparkSession, mostStages: Int = Wa
     val checked = if (context.engine.isDefined) withoutRowChecks(original) else original
     val plan = if (context.mode == Mode.Apply) RepeatedShuffles.without(checked) else checked
     if (isWithoutEnd(plan, context)) plan
-    else if (context.state.isLookedAt || isWorthLooking(plan, context)) looked(plan, context)
-    else plan
+    else {
+      if (!context.state.isLookedAt) lookOrPassBy(plan, context)
+      // Another plan of the query may be looked at since, which must know of all that are not.
+      if (context.state.isLookedAt) looked(plan, context) else plan
+    }
   }
 
   /** Whether a query has so many stages of Spark's own that each plan seems to make new ones, as those that [[RepeatedShuffles]] tells of did: AQE
@@ -56,34 +59,39 @@ final case class WaitAndPlaceFilters(session: SparkSession, mostStages: Int = Wa
     isOver
   }
 
-  /** Whether the joins of a plan may save more than it costs to look at them. A stage may turn out larger than was thought, so each plan is asked anew.
+  /** Notes whether the joins of a plan may save more than it costs to look at them. A stage may turn out larger than was thought, so each plan is asked
+    * anew.
     */
-  private def isWorthLooking(plan: SparkPlan, context: RuleContext): Boolean = {
+  private def lookOrPassBy(plan: SparkPlan, context: RuleContext): Unit = {
     val passed =
       if (isStreaming(plan)) None
       else
         for {
           logical <- plan.logicalLink
-          read <- QuickLook.of(logical, Some(plan), context.cluster.facts.slots, sizeOf(_, context.state))
+          read <- QuickLook.of(logical, plan, context.cluster.facts.slots, sizeOf(_, context.state))
           reason <- WorthLooking.refused(read, context.thresholds)
         } yield PassedBy(plan, read, reason, context.engine)
     passed.fold(context.state.look())(passBy(_, context))
-    // Another plan of the query may be looked at since, which must know of all that are not.
-    context.state.isLookedAt
   }
 
   private def passBy(found: PassedBy, context: RuleContext): Unit = if (!context.pruning.isOwnPlan(found.plan)) {
     val kept = if (context.isExecution) context.state.passBy(found) else found
-    kept.line.tell(kept, isWaiting = false)(
-      if (context.isExecution) ExplainText.passedBy(kept.read.joins, kept.reason)
-      else {
-        // What is only explained tells of each join, once somebody reads it; its plan stays as it runs.
-        val _ = looked(found.plan, context)
-        ExplainSection.noteFirst(found.plan, kept.line)
-        ExplainText.wouldPassBy(kept.read.joins, kept.reason)
-      }
-    )
-    ExplainSection.noteFirst(found.plan, kept.line)
+    kept.line.tell(kept, isWaiting = false) {
+      // A query that runs, if only now, is not held up by it.
+      val runs = context.isExecution || RuleContext.executionId(session.sparkContext).isDefined
+      if (runs) ExplainText.passedBy(kept.read.joins, kept.reason) else wouldPassBy(found, context)
+    }
+    // The other plan may have cleared the lines before.
+    if (context.state.isLookedAt) kept.line.tell(context.state, isWaiting = false)("")
+    ExplainSection.note(found.plan, Seq(kept.line))
+  }
+
+  /** What EXPLAIN says of a plan that a run passes by, and of its joins. They are looked at in a copy: the plan stays as it runs. */
+  private def wouldPassBy(found: PassedBy, context: RuleContext): String = {
+    val copy = found.plan.clone()
+    val _ = looked(copy, context)
+    val ofJoins = ExplainSection.linesIn(copy).filterNot(_ eq found.line).map(_.text)
+    (ExplainText.wouldPassBy(found.read.joins, found.reason) +: ofJoins).mkString("\n")
   }
 
   /** AQE plans anew after each stage, mostly with the same tables. */

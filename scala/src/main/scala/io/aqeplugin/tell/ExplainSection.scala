@@ -20,10 +20,9 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
 
   override def generateExtendedInfo(plan: SparkPlan): String =
     try {
-      // A line may tell what nobody has found out yet, and then joins get theirs.
-      linesIn(plan).foreach(_.text)
       // A stage that is read twice shows its joins twice.
-      val lines = linesIn(plan).map(_.text).filter(_.nonEmpty).distinct
+      val lines = collectWithSubqueries(plan) { case node => ExplainSection.linesOf(node) }
+        .flatten.flatMap(_.text.linesIterator).filter(_.nonEmpty).distinct
       if (lines.isEmpty) ExplainSection.whyNone(SQLConf.get, foreignIn(plan))
       else (lines ++ ExplainSection.notes(SQLConf.get, lines)).mkString("\n")
     } catch {
@@ -31,9 +30,6 @@ final class ExplainSection extends ExtendedExplainGenerator with AdaptiveSparkPl
         Faults.note("EXPLAIN", "the plugin's section is empty", error)
         ""
     }
-
-  private def linesIn(plan: SparkPlan): Seq[ExplainLine] =
-    collectWithSubqueries(plan) { case node => ExplainSection.linesOf(node) }.flatten
 
   private def foreignIn(plan: SparkPlan): Option[String] = {
     lazy val engine = Option(plan.session).flatMap(Engines.behind(_, SQLConf.get))
@@ -69,9 +65,8 @@ object ExplainSection {
   private def linesOf(node: SparkPlan): Seq[ExplainLine] =
     node.getTagValue(Lines).orElse(Engines.of(node).flatMap(_.original(node)).flatMap(_.getTagValue(Lines))).getOrElse(Nil)
 
-  /** Sets the line of a whole plan, before those that its root may have as a join. */
-  def noteFirst(plan: SparkPlan, line: ExplainLine): Unit =
-    plan.setTagValue(Lines, line +: plan.getTagValue(Lines).getOrElse(Nil).filterNot(_ eq line))
+  /** The lines of a plan without those of its subqueries, which are plans of their own. */
+  def linesIn(plan: SparkPlan): Seq[ExplainLine] = plan.collect { case node => linesOf(node) }.flatten
 
   /** Sets the lines of a node: a join that is decided for its equalities and for a range has one for each. */
   def note(join: SparkPlan, lines: Seq[ExplainLine]): Unit = join.setTagValue(Lines, lines)

@@ -84,6 +84,8 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
           )
           assert(lines.tail.size == query._2 && lines.tail.forall(_.startsWith("inner:")), lines)
           assert(!lines.tail.exists(_.contains("NOT_WORTH_LOOKING")), lines)
+          val explained = spark.sql(query._1)
+          assert(said(explained.queryExecution) == said(explained.queryExecution), "EXPLAIN twice")
         }
       }
     }
@@ -93,6 +95,13 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
     val _ = frame.collect()
     val lines = said(frame.queryExecution)
     assert(lines.size == 1 && lines.forall(_.startsWith("2 joins left to Spark and not looked at (NOT_WORTH_LOOKING: ")), lines)
+  }
+
+  test("a query that is planned before it runs does not look at its joins when it runs, and says so") {
+    val frame = spark.sql(Small)
+    val planned = frame.queryExecution.executedPlan
+    val _ = frame.collect()
+    assert(new ExplainSection().generateExtendedInfo(planned).linesIterator.toSeq.forall(_.startsWith("2 joins left to Spark and not")))
   }
 
   test("of joins that nobody looked at, no option is weighed, and the table has no sizes") {
@@ -111,7 +120,7 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
 
   private def facts(text: String): LookFacts = {
     val query = spark.sql(text).queryExecution
-    query.sparkPlan.logicalLink.flatMap(QuickLook.of(_, Some(query.sparkPlan), slots = 2)).getOrElse(fail("no facts"))
+    query.sparkPlan.logicalLink.flatMap(QuickLook.of(_, query.sparkPlan, slots = 2)).getOrElse(fail("no facts"))
   }
 
   test("rows that Spark looks up in a small broadcast are not counted as moved; a lookup by more than an integer counts as four") {
@@ -146,12 +155,14 @@ class QuickLookSuite extends AnyFunSuite with PluginSession {
   }
 
   test("a stage that runs counts as the tables that it was planned from") {
-    val query = spark.sql(
-      "SELECT x.v, y.v FROM (SELECT a.v, sum(a.k) AS s FROM one a JOIN two b ON a.k = b.k GROUP BY a.v) x JOIN three y ON x.v = y.k"
-    ).queryExecution
-    val inPart = query.optimizedPlan.transformDown { case part: Aggregate => LogicalQueryStage(part, query.sparkPlan) }
-    val whole = QuickLook.of(query.optimizedPlan, None, slots = 2)
-    assert(whole.exists(_.joins == 2) && QuickLook.of(inPart, None, slots = 2) == whole.map(_.copy(joins = 1)))
+    withConf("spark.sql.autoBroadcastJoinThreshold" -> "-1") {
+      val query = spark.sql(
+        "SELECT x.v, y.v FROM (SELECT a.v, sum(a.k) AS s FROM one a JOIN two b ON a.k = b.k GROUP BY a.v) x JOIN three y ON x.v = y.k"
+      ).queryExecution
+      val inPart = query.optimizedPlan.transformDown { case part: Aggregate => LogicalQueryStage(part, query.sparkPlan) }
+      val whole = QuickLook.of(query.optimizedPlan, query.sparkPlan, slots = 2)
+      assert(whole.exists(_.joins == 2) && QuickLook.of(inPart, query.sparkPlan, slots = 2) == whole.map(_.copy(joins = 1)))
+    }
   }
 
   test("joins of small tables are not looked at where their rows are written, or counted several ways") {

@@ -192,6 +192,13 @@ class WaitAndPlaceFiltersSuite extends AnyFunSuite with PluginSession {
     }
   }
 
+  test("of an application that has stopped, a rule that throws counts nothing") {
+    val plan = sparksPlan()
+    spark.stop()
+    val before = Faults.count
+    assert((new Throwing(new IllegalStateException("stopped"))(plan) eq plan) && Faults.count == before)
+  }
+
   /** A rule that fails. */
   private class Throwing(error: Throwable) extends SafeRule[SparkPlan](spark) {
     override protected def change(plan: SparkPlan, context: RuleContext): SparkPlan = throw error
